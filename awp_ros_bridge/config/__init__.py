@@ -1,0 +1,71 @@
+"""Owns the configuration file: its model, its loading, its checks."""
+
+from awp_ros_bridge.config.actions import ActionConfig, AdapterInfo, Adapters
+from awp_ros_bridge.config.base import StrictModel
+from awp_ros_bridge.config.channels import (
+    Channel,
+    EmbodimentStateChannel,
+    FramesConfig,
+    TF_CHANNEL,
+    TopicChannel,
+)
+from awp_ros_bridge.config.embodiments import Embodiment, Kinematics, UrdfFile, UrdfTopic
+from awp_ros_bridge.config.load import directory_of, load, load_text, LoadResult
+from awp_ros_bridge.config.model import (
+    AuditConfig,
+    BridgeConfig,
+    ResetService,
+    SimulationConfig,
+    WorldConfig,
+)
+from awp_ros_bridge.config.problems import Problem, Severity
+from awp_ros_bridge.config.safety import (
+    ByCompanion,
+    ByMessage,
+    Condition,
+    Envelope,
+    MeasuredRest,
+    SafetyConfig,
+    SafetyInput,
+    Spatial,
+    UnmeasuredRest,
+)
+from awp_ros_bridge.config.server import ServerConfig, SessionConfig
+
+__all__ = [
+    'TF_CHANNEL',
+    'ActionConfig',
+    'AdapterInfo',
+    'Adapters',
+    'AuditConfig',
+    'BridgeConfig',
+    'ByCompanion',
+    'ByMessage',
+    'Channel',
+    'Condition',
+    'Embodiment',
+    'EmbodimentStateChannel',
+    'Envelope',
+    'FramesConfig',
+    'Kinematics',
+    'LoadResult',
+    'MeasuredRest',
+    'Problem',
+    'ResetService',
+    'SafetyConfig',
+    'SafetyInput',
+    'ServerConfig',
+    'SessionConfig',
+    'Severity',
+    'SimulationConfig',
+    'Spatial',
+    'StrictModel',
+    'TopicChannel',
+    'UnmeasuredRest',
+    'UrdfFile',
+    'UrdfTopic',
+    'WorldConfig',
+    'directory_of',
+    'load',
+    'load_text',
+]

@@ -1,0 +1,158 @@
+"""Owns the rules between actions and the adapters that carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from awp_ros_bridge.config.actions import Adapters
+from awp_ros_bridge.config.model import BridgeConfig
+from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
+
+Findings = Iterator[Finding]
+
+_KEYS = {'action': 'ros_action', 'service': 'ros_service', 'builtin': ''}
+
+
+def adapters_exist(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Refuse an adapter that is not installed."""
+    for name, action in config.actions.items():
+        if action.adapter not in adapters:
+            yield Finding(
+                ('actions', name, 'adapter'),
+                f'there is no adapter {action.adapter!r}',
+                nearest(action.adapter, adapters),
+            )
+
+
+def interfaces_suit(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Require the name of the server that the adapter needs, and no other."""
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        if info is None:
+            continue
+        for key in ('ros_action', 'ros_service'):
+            wanted, given = key == _KEYS.get(info.kind), getattr(action, key) is not None
+            if wanted and not given:
+                yield Finding(
+                    ('actions', name),
+                    f'adapter {action.adapter!r} needs {key}',
+                    f'add {key}: the name of the server of type {info.ros_type}',
+                    refers=('actions', name, key),
+                )
+            if given and not wanted:
+                yield Finding(
+                    ('actions', name, key),
+                    f'adapter {action.adapter!r} has no use for {key}',
+                    'remove it',
+                )
+
+
+def durations_are_bounded(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Require a longest time of what takes time (AWP-ROB-007)."""
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        if info is not None and info.extended and action.max_duration_ms is None:
+            yield Finding(
+                ('actions', name),
+                'the type takes time and has no longest time',
+                'add max_duration_ms, such as 10000 (AWP-ROB-007)',
+                refers=('actions', name, 'max_duration_ms'),
+            )
+
+
+def replacing_is_possible(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Refuse native replacing where the server does not blend goals."""
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        if info is not None and action.replace == 'native' and not info.native_replace:
+            yield Finding(
+                ('actions', name, 'replace'),
+                f'adapter {action.adapter!r} cannot replace a running goal natively',
+                'write stop_first',
+            )
+
+
+def options_suit(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Ask each adapter which options it cannot use."""
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        if info is None:
+            continue
+        try:
+            info.params_schema(action.options)
+            info.limits_checked(action.options)
+        except (ValueError, TypeError, KeyError) as error:
+            yield Finding(
+                ('actions', name),
+                f'adapter {action.adapter!r} cannot use its options: {error}',
+                'correct options',
+                refers=('actions', name, 'options'),
+            )
+
+
+def limits_are_checkable(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Refuse a limit that an action type cannot keep (AWP-ENV-001, AWP-ENV-005)."""
+    for name, embodiment in config.embodiments.items():
+        envelope = embodiment.envelope
+        if envelope is None:
+            continue
+        limits = {
+            'spatial': envelope.spatial is not None,
+            'max_velocity_mps': envelope.max_velocity_mps is not None,
+        }
+        declared = [limit for limit, given in limits.items() if given]
+        for action in embodiment.actions:
+            checked = _checked(config, adapters, action)
+            if checked is None:
+                continue
+            for limit in declared:
+                if limit not in checked:
+                    path: Path = ('embodiments', name, 'envelope', limit)
+                    yield Finding(
+                        path,
+                        f'{limit} cannot be checked on {action!r} '
+                        f'(adapter {config.actions[action].adapter!r})',
+                        f'remove {limit} from the envelope or {action!r} from the embodiment '
+                        '(AWP-ENV-001, AWP-ENV-005)',
+                        refers=('actions', action),
+                    )
+
+
+def _checked(config: BridgeConfig, adapters: Adapters, action: str) -> frozenset[str] | None:
+    declared = config.actions.get(action)
+    info = None if declared is None else adapters.get(declared.adapter)
+    if declared is None or info is None:
+        return None
+    try:
+        return info.limits_checked(declared.options)
+    except (ValueError, TypeError, KeyError):
+        return None  # options_suit says it
+
+
+def builtins_have_a_group(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Warn of a built-in that is alone in the concurrency group it acts on."""
+    groups: dict[str, list[str]] = {}
+    for name, action in config.actions.items():
+        groups.setdefault(action.concurrency_group or name, []).append(name)
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        alone = len(groups[action.concurrency_group or name]) < 2
+        if info is not None and info.kind == 'builtin' and alone:
+            yield Finding(
+                ('actions', name),
+                f'{name!r} is alone in its concurrency group and acts on nothing',
+                'give it the concurrency_group of the types it is for',
+                Severity.WARNING,
+                refers=('actions', name, 'concurrency_group'),
+            )
+
+
+ADAPTER_RULES = (
+    adapters_exist,
+    interfaces_suit,
+    durations_are_bounded,
+    replacing_is_possible,
+    options_suit,
+    limits_are_checkable,
+    builtins_have_a_group,
+)

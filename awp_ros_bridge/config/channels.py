@@ -1,0 +1,96 @@
+"""Owns the settings of observation channels."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from awp_ros_bridge.config.base import (
+    FieldPath,
+    Identifier,
+    Items,
+    MessageType,
+    Modality,
+    RosName,
+    StrictModel,
+    Text,
+    TfFrame,
+)
+
+TF_CHANNEL = 'awp.tf'  # AWP-UNI-004, declared by the bridge itself whenever frames are configured
+LossClass = Literal['reliable', 'latest-wins']
+Rate = Annotated[float, Field(gt=0, le=10_000)]
+UnitSuffix = Literal[
+    'm', 'rad', 's', 'ms', 'ns', 'mps', 'radps', 'mps2', 'radps2', 'n', 'nm', 'kg', 'hz',
+    'pa', 'k', 'v', 'a', 't', 'j', 'w', 'none',
+]  # fmt: skip
+
+
+class TopicChannel(StrictModel):
+    """A channel that carries a ROS topic."""
+
+    topic: RosName
+    """Topic to subscribe to; its quality of service is matched to what publishers offer."""
+    type: MessageType
+    """Its message type, such as sensor_msgs/msg/JointState."""
+    modality: Modality
+    """AWP modality of the frames, such as proprio/json (AWP-MOD-002)."""
+    rate_hz: Rate
+    """Nominal and highest rate of frames; faster topics are thinned out, never slowed down."""
+    loss_class: LossClass
+    """reliable: no frame is lost; latest-wins: a slow agent sees the newest only (AWP-DAT-002)."""
+    stale_after_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
+    """Age from which frames are stale (AWP-SAF-009). Absent: twice the period."""
+    prismatic: Items[Text] = ()
+    """JointState only: names of the joints that slide; they are reported in m, m/s and N."""
+    fields: dict[FieldPath, UnitSuffix] | None = None
+    """Unit of each physical field of a type that the bridge does not know, such as voltage: v."""
+
+
+class EmbodimentStateChannel(StrictModel):
+    """A channel on which the bridge itself tells what an embodiment is doing and what stops it."""
+
+    source: Literal['embodiment_state']
+    """embodiment_state: motion permitted, safe state, rest, running action, reasons."""
+    embodiment: Identifier | None = None
+    """Embodiment it tells of; absent: the one that lists the channel."""
+    modality: Literal['text/event+json'] = 'text/event+json'
+    """AWP modality of the frames; always text/event+json."""
+    rate_hz: Rate = 10.0
+    """Frames per second; a change is sent at once."""
+    loss_class: LossClass = 'reliable'
+    """reliable: no frame is lost; latest-wins: a slow agent sees the newest only (AWP-DAT-002)."""
+    stale_after_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
+    """Age from which frames are stale (AWP-SAF-009). Absent: twice the period."""
+
+
+def _channel_tag(value: Any) -> str:
+    if isinstance(value, EmbodimentStateChannel) or (
+        isinstance(value, dict) and 'source' in value
+    ):
+        return 'embodiment state channel'
+    return 'topic channel'
+
+
+Channel = Annotated[
+    Annotated[TopicChannel, Tag('topic channel')]
+    | Annotated[EmbodimentStateChannel, Tag('embodiment state channel')],
+    Discriminator(_channel_tag),
+]
+
+
+class FramesConfig(StrictModel):
+    """The frame tree that agents see, cut out of tf (AWP-UNI-003)."""
+
+    root: Identifier = 'world'
+    """AWP name of the root frame; its tf frame has the same name unless include says another."""
+    include: dict[Identifier, TfFrame] = Field(default_factory=dict)
+    """AWP frame name to tf frame. AWP names have no slash, tf frames may have."""
+    tf_rate_hz: Annotated[float, Field(gt=0, le=100)] = 10.0
+    """Rate of the channel awp.tf, which the bridge declares for every embodiment by itself."""
+
+    @property
+    def tf_frames(self) -> dict[str, str]:
+        """AWP frame name to tf frame, the root first."""
+        return {self.root: self.include.get(self.root, self.root), **self.include}

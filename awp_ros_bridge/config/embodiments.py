@@ -1,0 +1,73 @@
+"""Owns the settings of an embodiment: what it may do, what stops it, how it is measured."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag
+
+from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, Text
+from awp_ros_bridge.config.safety import AtRest, Envelope, SafetyInput, StopStep
+
+
+class UrdfTopic(StrictModel):
+    """The robot description comes from a latched topic."""
+
+    topic: RosName
+    """Latched std_msgs/msg/String topic with the URDF, usually robot_description."""
+
+
+class UrdfFile(StrictModel):
+    """The robot description comes from a file."""
+
+    file: Text
+    """URDF file, relative to this configuration; xacro is not expanded."""
+
+
+def _urdf_tag(value: Any) -> str:
+    if isinstance(value, UrdfFile) or (isinstance(value, dict) and 'file' in value):
+        return 'urdf file'
+    return 'urdf topic'
+
+
+Urdf = Annotated[
+    Annotated[UrdfTopic, Tag('urdf topic')] | Annotated[UrdfFile, Tag('urdf file')],
+    Discriminator(_urdf_tag),
+]
+
+
+class Kinematics(StrictModel):
+    """The chain that turns joint goals into tip positions, for spatial and velocity limits."""
+
+    urdf: Urdf
+    """Where the robot description comes from: {topic: robot_description} or {file: path}."""
+    base_frame: Text
+    """Link at which the chain begins."""
+    tip_frame: Text
+    """Link at which the chain ends; limits apply to its origin."""
+
+
+class Embodiment(StrictModel):
+    """One body that an agent binds: its actions, channels, safety inputs, limits and stop."""
+
+    kind: Text
+    """Class of the body for agents, such as manipulator, gripper, mobile_base."""
+    description: Text | None = None
+    """One sentence for agents, shown in the manifest."""
+    actions: Annotated[Items[Identifier], Field(min_length=1)]
+    """Action types it offers, keys of actions."""
+    channels: Items[Identifier] = ()
+    """Observation channels it offers, keys of channels; awp.tf is added by the bridge."""
+    multi_bind_group: Identifier | None = None
+    """Embodiments of one group can be bound together by one session (AWP-MAN-007)."""
+    stop_steps: Annotated[Items[StopStep], Field(min_length=1)] = ('cancel_goals', 'wait_at_rest')
+    """Steps that realise the safe-state behaviour, in order: cancel_goals, wait_at_rest."""
+    at_rest: AtRest
+    """How rest is measured: {topic, joints, max_velocity_radps, ...}, or say
+    {unmeasured: true, settle_ms: ...}."""
+    kinematics: Kinematics | None = None
+    """Kinematic chain; needed where limits are checked on joint goals."""
+    safety_inputs: Items[SafetyInput] = ()
+    """Topics that can forbid motion. All must permit it."""
+    envelope: Envelope | None = None
+    """Limits of the embodiment. Absent: none are declared."""

@@ -1,0 +1,134 @@
+"""Owns the rules between values that decide whether a robot stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from awp_ros_bridge.config.model import BridgeConfig
+from awp_ros_bridge.config.problems import Finding, Path, Severity
+from awp_ros_bridge.config.safety import SafetyInput
+from awp_ros_bridge.engine.inputs import Meaning
+
+Findings = Iterator[Finding]
+
+
+def watchdog_within_window(config: BridgeConfig) -> Findings:
+    """Require that the watchdog acts before the session is forgotten (AWP-SAF-003)."""
+    watchdog, window = config.safety.watchdog_ms, config.session.reconnect_window_ms
+    if not watchdog <= window:
+        yield Finding(
+            ('safety', 'watchdog_ms'),
+            f'{watchdog} ms is longer than session.reconnect_window_ms, {window} ms',
+            'lower it, or raise the window (AWP-SAF-003)',
+            refers=('session', 'reconnect_window_ms'),
+        )
+
+
+def inputs_are_there(config: BridgeConfig) -> Findings:
+    """Warn of a body that moves whatever the hardware says."""
+    for name, embodiment in config.embodiments.items():
+        if not embodiment.safety_inputs:
+            yield Finding(
+                ('embodiments', name),
+                'it has no safety_inputs: nothing of the hardware can forbid its motion',
+                'list the topics that say when it must not move',
+                Severity.WARNING,
+                refers=('embodiments', name, 'safety_inputs'),
+            )
+
+
+def inputs_have_names(config: BridgeConfig) -> Findings:
+    """Refuse two inputs of one name: events and diagnostics tell them apart by it."""
+    for name, embodiment in config.embodiments.items():
+        seen: dict[str, int] = {}
+        for index, each in enumerate(embodiment.safety_inputs):
+            first = seen.setdefault(each.label, index)
+            if first != index:
+                yield Finding(
+                    ('embodiments', name, 'safety_inputs', index),
+                    f'it is called {each.label!r}, as safety_inputs[{first}] is',
+                    'give it a name of its own',
+                )
+
+
+def inputs_can_be_safe(config: BridgeConfig) -> Findings:
+    """Refuse a condition that forbids motion for ever."""
+    for name, embodiment in config.embodiments.items():
+        for index, each in enumerate(embodiment.safety_inputs):
+            yield from _input(('embodiments', name, 'safety_inputs', index), each)
+
+
+def _input(path: Path, each: SafetyInput) -> Findings:
+    if each.means is Meaning.OPERATOR_STOP:
+        yield Finding(
+            (*path, 'means'),
+            'operator_stop comes from the bridge itself, not from a topic',
+            'write e_stop, protective_stop or fault',
+        )
+    condition = each.unsafe_when
+    if each.type == 'std_msgs/msg/Bool' and not isinstance(condition.equals, bool):
+        yield Finding(
+            (*path, 'unsafe_when'),
+            'a Bool is only ever true or false',
+            'write true or false',
+        )
+    low, high = condition.below, condition.above
+    if low is not None and high is not None and not low <= high:
+        yield Finding(
+            (*path, 'unsafe_when'),
+            f'every number is below {low} or above {high}',
+            'swap the two: values from below to above are safe',
+        )
+
+
+def stop_steps_are_ordered(config: BridgeConfig) -> Findings:
+    """Require that goals end first and rest is waited for last."""
+    for name, embodiment in config.embodiments.items():
+        path: Path = ('embodiments', name, 'stop_steps')
+        if embodiment.stop_steps[0] != 'cancel_goals':
+            yield Finding(path, 'cancel_goals is not the first step', 'begin with cancel_goals')
+        if 'wait_at_rest' in embodiment.stop_steps[:-1]:
+            yield Finding(path, 'wait_at_rest is not the last step', 'end with wait_at_rest')
+
+
+def limits_are_offered(config: BridgeConfig) -> Findings:
+    """Refuse limits that this version cannot keep (AWP-ENV-002, AWP-ENV-005)."""
+    for name, embodiment in config.embodiments.items():
+        envelope = embodiment.envelope
+        if envelope is None:
+            continue
+        here: Path = ('embodiments', name, 'envelope')
+        if envelope.on_violation == 'clamp':
+            yield Finding(
+                (*here, 'on_violation'),
+                'clamp would send another motion than the agent asked for; this version does not',
+                'write reject (AWP-ENV-002)',
+            )
+        if envelope.enforcement != 'command_check':
+            yield Finding(
+                (*here, 'enforcement'),
+                f'{envelope.enforcement} needs measured limits, which this version does not have',
+                'write command_check (AWP-ENV-005)',
+            )
+
+
+def guardian_is_offered(config: BridgeConfig) -> Findings:
+    """Warn of a safety mechanism that this version does not have."""
+    if config.guardian == 'required':
+        yield Finding(
+            ('guardian',),
+            'this version has no guardian: a goal outlives a bridge process that is killed',
+            "write 'guardian: off' to say that you know",
+            Severity.WARNING,
+        )
+
+
+SAFETY_RULES = (
+    watchdog_within_window,
+    inputs_are_there,
+    inputs_have_names,
+    inputs_can_be_safe,
+    stop_steps_are_ordered,
+    limits_are_offered,
+    guardian_is_offered,
+)

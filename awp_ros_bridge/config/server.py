@@ -1,0 +1,72 @@
+"""Owns the settings of the session endpoint: address, credentials, limits, sessions."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from awp_ros_bridge.config.base import refuse, StrictModel, Text, Word
+
+DEFAULT_TOKEN_ENV = 'AWP_BRIDGE_TOKEN'
+_URL = re.compile(r'^wss?://[^/?#\s]+(/[^?#\s]*)?$')
+_ENV_NAME = re.compile(r'^[A-Za-z_][A-Za-z0-9_]*$')
+
+
+def _url(text: str) -> str:
+    if not _URL.match(text):
+        raise refuse(
+            f'{text!r} is not a WebSocket address', 'write ws://host:port or wss://host, no query'
+        )
+    return text
+
+
+def _env_name(text: str) -> str:
+    if not _ENV_NAME.match(text):
+        raise refuse(f'{text!r} is not the name of an environment variable', 'use A-Z, 0-9 and _')
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url), Word('WebSocket address')]
+EnvName = Annotated[str, AfterValidator(_env_name), Word('name of a variable')]
+
+
+class ServerConfig(StrictModel):
+    """Where agents connect, with which token, and how much of the machine they may take."""
+
+    host: Text = '127.0.0.1'
+    """Address to listen on. Beyond loopback is refused while the bridge has no TLS."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8710
+    """TCP port to listen on; 0 takes a free one and says which."""
+    tokens_file: Text | None = None
+    """File with the tokens that agents present, relative to this file. Excludes token_env."""
+    token_env: Annotated[str, AfterValidator(_env_name), Word('name of a variable')] = (
+        DEFAULT_TOKEN_ENV
+    )
+    """Environment variable with the one token, used when there is no tokens_file."""
+    public_url: Url | None = None
+    """Address of the bridge behind a proxy; the stream endpoints that agents get start with it."""
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 256
+    """Most connections at once, control and stream together; one more is answered 503."""
+    max_message_bytes: Annotated[int, Field(ge=1024, le=67_108_864)] = 1_048_576
+    """Longest message an agent may send, in bytes; a longer one closes its connection (1009)."""
+    max_message_rate_hz: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """Messages per second from one connection above which reading from it pauses."""
+    idle_timeout_s: Annotated[float, Field(ge=15, le=3600)] = 30.0
+    """A connection without a session is closed after this silence; sessions have heartbeats."""
+    max_frame_bytes: Annotated[int, Field(ge=1024, le=268_435_456)] = 16_777_216
+    """Largest frame payload in either direction, in bytes; a larger observation is not sent."""
+
+
+class SessionConfig(StrictModel):
+    """How long a silent or absent agent keeps its session."""
+
+    heartbeat_interval_ms: Annotated[int, Field(ge=100, le=60_000)] = 5000
+    """Longest pause between pings; after three a connection counts as lost (AWP-SAF-001)."""
+    reconnect_window_ms: Annotated[int, Field(ge=100, le=3_600_000)] = 30_000
+    """How long a session can be resumed after its connection is lost (AWP-SAF-007)."""
+    grant_ttl_s: Annotated[float, Field(gt=0, le=31_536_000)] | None = None
+    """Life of a session's grants; afterwards submissions are forbidden. Absent: no expiry."""
+    max_sessions: Annotated[int, Field(ge=1, le=4096)] = 64
+    """Most sessions that exist at once, suspended ones and observers included."""

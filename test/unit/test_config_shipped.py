@@ -1,0 +1,77 @@
+"""Tests what ships: the default configuration and the reference."""
+
+from pathlib import Path
+
+from config_sample import FakeAdapter
+import pytest
+
+from awp_ros_bridge.config import BridgeConfig, load, load_text
+from awp_ros_bridge.config.reference import reference, smallest_file
+from awp_ros_bridge.engine.inputs import Meaning
+
+ROOT = Path(__file__).resolve().parents[2]
+SIM_ARM = ROOT / 'config' / 'sim_arm.yaml'
+
+
+@pytest.fixture(scope='module')
+def sim_arm() -> BridgeConfig:
+    result = load(SIM_ARM)
+    assert result.problems == ()
+    assert result.config is not None
+    return result.config
+
+
+def test_the_arm_is_what_the_test_agent_expects(sim_arm: BridgeConfig) -> None:
+    arm = sim_arm.embodiments['arm_01']
+    assert arm.actions == ('move_to_pose', 'follow_joint_trajectory', 'stop')
+    assert {'proprio', 'arm_state'} <= set(arm.channels)
+    assert 'base' in sim_arm.frames.tf_frames
+    assert sim_arm.simulation is not None
+    assert list(sim_arm.simulation.initial_states) == ['home']
+
+
+def test_everything_of_the_arm_shares_a_group_and_the_gripper_has_its_own(
+    sim_arm: BridgeConfig,
+) -> None:  # AWP-PRE-006
+    groups = {
+        name: {sim_arm.actions[action].concurrency_group for action in each.actions}
+        for name, each in sim_arm.embodiments.items()
+    }
+    assert groups == {'arm_01': {'arm_motion'}, 'gripper_01': {'gripper'}}
+
+
+def test_the_arm_state_is_reliable_at_10_hz(sim_arm: BridgeConfig) -> None:  # AWP-TRN-008
+    channel = sim_arm.channels['arm_state']
+    assert (channel.loss_class, channel.rate_hz) == ('reliable', 10.0)
+
+
+def test_both_bodies_stop_on_both_inputs(sim_arm: BridgeConfig) -> None:
+    for embodiment in sim_arm.embodiments.values():
+        meanings = [each.means for each in embodiment.safety_inputs]
+        assert meanings == [Meaning.E_STOP, Meaning.PROTECTIVE_STOP]
+
+
+def test_every_name_is_relative(sim_arm: BridgeConfig) -> None:
+    assert ': /' not in SIM_ARM.read_text(encoding='utf-8')
+
+
+def test_the_reference_in_the_documents_is_current() -> None:
+    written = (ROOT / 'docs' / 'configuration.md').read_text(encoding='utf-8')
+    assert written == reference(), (
+        'run: python -m awp_ros_bridge.config.reference > docs/configuration.md'
+    )
+
+
+def test_every_key_is_described() -> None:
+    rows = [line for line in reference().splitlines() if line.startswith('| `')]
+    assert len(rows) > 80
+    assert [row for row in rows if row.split(' | ')[-1].strip(' |') == ''] == []
+
+
+def test_the_smallest_file_of_the_reference_loads() -> None:
+    adapters = {
+        'follow_joint_trajectory': FakeAdapter('follow_joint_trajectory'),
+        'stop': FakeAdapter('stop', 'builtin', extended=False),
+    }
+    result = load_text(smallest_file(), adapters=adapters)
+    assert result.problems == ()
