@@ -1,0 +1,1 @@
+"""Owns the embedded simulated robot: an arm and a gripper as ordinary ROS 2 nodes."""

@@ -1,0 +1,233 @@
+"""Owns the rig of the gateway's tests: a configuration, a gateway, and what it told the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+import itertools
+import threading
+import time
+from typing import Any, TypeVar
+import uuid
+
+from fakes import context, eventually, FibonacciAdapter, MeasuredAdapter
+
+from awp_ros_bridge.config import BridgeConfig
+from awp_ros_bridge.engine.effects import AwaitRest, BeginBehavior, CancelGoal, StartGoal
+from awp_ros_bridge.engine.inputs import (
+    Activated,
+    AvailabilityChanged,
+    BehaviorFinished,
+    GoalEnded,
+    GoalOutcome,
+    Input,
+    RestReached,
+    SafetyChanged,
+)
+from awp_ros_bridge.ros.adapters.base import Adapter
+from awp_ros_bridge.ros.adapters.stop import StopAdapter
+from awp_ros_bridge.ros.adapters.trigger_service import TriggerServiceAdapter
+from awp_ros_bridge.ros.gateway import RosGateway
+
+T = TypeVar('T')
+
+E_STOP = {
+    'name': 'e_stop',
+    'topic': 'safety/e_stop',
+    'type': 'std_msgs/msg/Bool',
+    'field': 'data',
+    'unsafe_when': True,
+    'means': 'e_stop',
+    'freshness': {'by': 'message'},
+    'stale_after_ms': 300,
+}
+MEASURED = {
+    'topic': 'joint_states',
+    'max_velocity_radps': 0.01,
+    'for_ms': 50,
+    'stale_after_ms': 400,
+}
+UNMEASURED = {'unmeasured': True, 'settle_ms': 50}
+
+
+def config(
+    at_rest: Mapping[str, Any] = UNMEASURED,
+    safety_inputs: tuple[Mapping[str, Any], ...] = (),
+    move: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> BridgeConfig:
+    """Return a configuration of one arm with a fake server."""
+    group = {'concurrency_group': 'arm'}
+    return BridgeConfig.model_validate(
+        {
+            'world': {'name': 'test', 'vendor': 'test'},
+            'guardian': 'off',
+            'embodiments': {
+                'arm': {
+                    'kind': 'manipulator',
+                    'actions': ['move', 'measured', 'trigger', 'stop'],
+                    'at_rest': at_rest,
+                    'safety_inputs': safety_inputs,
+                }
+            },
+            'actions': {
+                'move': {
+                    'adapter': 'fibonacci',
+                    'ros_action': 'arm/move',
+                    'ack_timeout_ms': 500,
+                    **group,
+                    **(move or {}),
+                },
+                'measured': {'adapter': 'measured', 'ros_action': 'arm/move', **group},
+                'trigger': {
+                    'adapter': 'trigger_service',
+                    'ros_service': 'arm/trigger',
+                    'ack_timeout_ms': 300,
+                },
+                'stop': {'adapter': 'stop', 'max_abort_ms': 1500, **group},
+            },
+            **more,
+        }
+    )
+
+
+def adapters() -> dict[tuple[str, str], Adapter]:
+    """Return the adapters of :func:`config`."""
+    return {
+        ('arm', 'move'): FibonacciAdapter(context('arm', 'move')),
+        ('arm', 'measured'): MeasuredAdapter(context('arm', 'measured')),
+        ('arm', 'trigger'): TriggerServiceAdapter(context('arm', 'trigger')),
+        ('arm', 'stop'): StopAdapter(context('arm', 'stop')),
+    }
+
+
+class Rig:
+    """A running gateway; what it posts is kept with its arrival."""
+
+    def __init__(self, bridge_config: BridgeConfig, arguments: tuple[str, ...] = ()) -> None:
+        self.heard: list[tuple[Input, int]] = []
+        self.fatal: list[str] = []
+        self._news = threading.Condition()
+        self._tickets = itertools.count(1)
+        self.gateway = RosGateway(
+            bridge_config, adapters(), self.post, arguments, self.fatal.append
+        )
+
+    def post(self, input_: Input) -> None:
+        """Stand in for the bridge; any thread."""
+        with self._news:
+            self.heard.append((input_, time.monotonic_ns()))
+            self._news.notify_all()
+
+    # ------------------------------------------------------------ asking
+
+    def all(self, kind: type[T], **fields: Any) -> list[T]:
+        """Return everything heard of a kind with these field values."""
+        with self._news:
+            return [each for each, _ in self.heard if _matches(each, kind, fields)]
+
+    def wait(self, kind: type[T], timeout_s: float = 10.0, **fields: Any) -> T:
+        """Wait for the first input of a kind with these field values."""
+        return self.wait_timed(kind, timeout_s, **fields)[0]
+
+    def wait_timed(self, kind: type[T], timeout_s: float = 10.0, **fields: Any) -> tuple[T, int]:
+        """Wait likewise and return the steady time of arrival too."""
+
+        def found() -> tuple[T, int] | None:
+            for each, at_ns in self.heard:
+                if _matches(each, kind, fields):
+                    return each, at_ns  # type: ignore[return-value]
+            return None
+
+        with self._news:
+            if not self._news.wait_for(found, timeout_s):
+                said = '\n  '.join(str(each) for each, _ in self.heard[-30:])
+                raise AssertionError(f'no {kind.__name__} {fields} in {timeout_s} s:\n  {said}')
+            result = found()
+        assert result is not None
+        return result
+
+    def of_goal(self, goal_id: str) -> list[Input]:
+        """Return what was heard of a goal, in order."""
+        with self._news:
+            return [each for each, _ in self.heard if getattr(each, 'goal_id', '') == goal_id]
+
+    def clear(self) -> None:
+        """Forget what was heard."""
+        with self._news:
+            self.heard.clear()
+
+    # ------------------------------------------------------------ acting
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the engine would know of."""
+        epochs = [each.epoch for each in self.all(SafetyChanged)]
+        return max(epochs, default=0)
+
+    def ready(self, action_type: str = 'move') -> None:
+        """Wait until the server is there and the gate is open."""
+        self.wait(Activated)
+        self.wait(AvailabilityChanged, action_type=action_type, available=True)
+        eventually(lambda: self.gateway.gate.is_open('arm'), 'the gate is open')
+
+    def start_goal(self, action_type: str = 'move', epoch: int | None = None, **params: Any) -> str:
+        """Start a goal and return its id."""
+        goal_id = uuid.uuid4().hex
+        if action_type in {'move', 'measured'}:
+            params.setdefault('order', 3)
+        wanted = self.gateway.gate.epoch if epoch is None else epoch
+        self.gateway.apply(StartGoal(goal_id, 'arm', action_type, params, wanted))
+        return goal_id
+
+    def cancel_goal(self, goal_id: str) -> None:
+        """Cancel a goal."""
+        self.gateway.apply(CancelGoal(goal_id, 'arm', 'move'))
+
+    def ended(self, goal_id: str, timeout_s: float = 10.0) -> GoalEnded:
+        """Wait for a goal's end."""
+        return self.wait(GoalEnded, timeout_s, goal_id=goal_id)
+
+    def behave(self, bound_ms: int = 1000) -> int:
+        """Begin the safe-state behaviour and return its ticket."""
+        ticket = next(self._tickets)
+        effect = BeginBehavior(ticket, 'arm', 'safe_stop', 'test', bound_ms * 1_000_000)
+        self.gateway.apply(effect)
+        return ticket
+
+    def behaved(self, ticket: int) -> BehaviorFinished:
+        """Wait for the end of a behaviour."""
+        return self.wait(BehaviorFinished, ticket=ticket)
+
+    def await_rest(self) -> int:
+        """Ask for rest and return the ticket."""
+        ticket = next(self._tickets)
+        self.gateway.apply(AwaitRest(ticket, 'arm', 'arm'))
+        return ticket
+
+    def rested(self, ticket: int, timeout_s: float = 10.0) -> RestReached:
+        """Wait for rest."""
+        return self.wait(RestReached, timeout_s, ticket=ticket)
+
+
+def _matches(each: object, kind: type, fields: Mapping[str, Any]) -> bool:
+    return isinstance(each, kind) and all(getattr(each, k) == v for k, v in fields.items())
+
+
+@contextmanager
+def running(bridge_config: BridgeConfig, arguments: tuple[str, ...] = ()) -> Iterator[Rig]:
+    """Run a gateway; at the end nothing may have failed and no goal may be held."""
+    rig = Rig(bridge_config, arguments)
+    rig.gateway.start()
+    try:
+        yield rig
+    finally:
+        rig.gateway.stop(2.0)
+    assert not rig.fatal, rig.fatal
+
+
+def outcome(rig: Rig, goal_id: str) -> GoalOutcome:
+    """Return how a goal ended, and insist that it did so once."""
+    ended = rig.ended(goal_id)
+    assert len([e for e in rig.of_goal(goal_id) if isinstance(e, GoalEnded)]) == 1
+    return ended.outcome

@@ -1,0 +1,180 @@
+"""Owns the processes of a test: a ROS domain of their own, a start that is waited for, an end."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+import fcntl
+import json
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+_DOMAINS = range(1, 102)  # beyond, the ports of a domain may be those of other programs
+_POLL_S = 0.01
+
+
+@contextmanager
+def free_domain_id() -> Iterator[int]:
+    """
+    Reserve a ROS domain that no other test run on this machine uses.
+
+    :raises RuntimeError: all are taken
+    """
+    folder = Path(tempfile.gettempdir()) / f'awp_ros_bridge_domains_{os.getuid()}'
+    folder.mkdir(exist_ok=True)
+    first = os.getpid() % len(_DOMAINS)
+    for offset in range(len(_DOMAINS)):
+        domain_id = _DOMAINS[(first + offset) % len(_DOMAINS)]
+        with (folder / f'{domain_id}.lock').open('w', encoding='ascii') as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if _is_domain_in_use(domain_id):
+                continue
+            yield domain_id
+            return
+    raise RuntimeError(f'all ROS domains {_DOMAINS} are reserved by lock files in {folder}')
+
+
+def _is_domain_in_use(domain_id: int) -> bool:
+    """Look for open ports of a domain, of programs that know nothing of the lock files."""
+    first = 7400 + 250 * domain_id
+    for table in ('/proc/net/udp', '/proc/net/udp6'):
+        try:
+            rows = Path(table).read_text(encoding='ascii').splitlines()[1:]
+        except OSError:
+            continue
+        ports = (int(row.split()[1].rsplit(':', 1)[1], 16) for row in rows)
+        if any(first <= port < first + 250 for port in ports):
+            return True
+    return False
+
+
+class StartedProcess:
+    """A child process whose output goes to a file and who says when it is ready."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        name: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Start a process.
+
+        :param arguments: the command line; ``{ready_file}`` stands for the path of the ready file
+        :param folder: where its output and its ready file are kept
+        :param environment: added to this process's own
+        """
+        self.name = name
+        self.ready_file = folder / f'{name}.ready.json'
+        self.log_file = folder / f'{name}.log'
+        self.ready_file.unlink(missing_ok=True)
+        command = [a.replace('{ready_file}', str(self.ready_file)) for a in arguments]
+        paths = (str(REPOSITORY), os.environ.get('PYTHONPATH', ''))
+        own = {'PYTHONPATH': os.pathsep.join(p for p in paths if p), 'PYTHONUNBUFFERED': '1'}
+        with self.log_file.open('wb') as log:
+            self._child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **own, **(environment or {})},
+            )
+
+    @property
+    def pid(self) -> int:
+        """Give the process id."""
+        return self._child.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """Give the exit status, None while it runs."""
+        return self._child.poll()
+
+    @property
+    def output(self) -> str:
+        """Read what it has printed so far."""
+        return self.log_file.read_text(encoding='utf-8', errors='replace')
+
+    def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """
+        Wait for the ready file and read it.
+
+        :raises RuntimeError: it ended or did not become ready in time; its output is in the text
+        """
+        deadline_s = time.monotonic() + timeout_s
+        while not self.ready_file.exists():
+            if self.exit_status is not None:
+                raise RuntimeError(f'{self.name} ended with {self.exit_status}:\n{self.output}')
+            if time.monotonic() > deadline_s:
+                raise RuntimeError(f'{self.name} not ready after {timeout_s} s:\n{self.output}')
+            time.sleep(_POLL_S)
+        ready: dict[str, Any] = json.loads(self.ready_file.read_text(encoding='utf-8'))
+        return ready
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        self._child.send_signal(number)
+
+    def cpu_s(self) -> float:
+        """Read the processor time that it has used so far."""
+        fields = Path(f'/proc/{self.pid}/stat').read_text(encoding='ascii').rsplit(')', 1)[1]
+        user, system = fields.split()[11:13]
+        return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
+
+    def stop(self, timeout_s: float = 5.0) -> int:
+        """
+        Ask it to end, wait, and return its exit status.
+
+        :raises RuntimeError: it did not end in time; it is killed then
+        """
+        if self.exit_status is None:
+            self._child.terminate()
+        try:
+            return self._child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise RuntimeError(
+                f'{self.name} ignored SIGTERM for {timeout_s} s:\n{self.output}'
+            ) from None
+
+    def kill(self) -> None:
+        """End it without asking."""
+        self._child.kill()
+        self._child.wait()
+
+
+def start_sim_robot(
+    folder: Path,
+    parameters: Mapping[str, object] | None = None,
+    name: str = 'sim_robot',
+    namespace: str = '',
+) -> StartedProcess:
+    """
+    Start the simulated robot and wait until its servers are up.
+
+    :param parameters: ROS parameters by name
+    :param namespace: the ROS namespace of its node
+    """
+    command = [sys.executable, '-m', 'awp_ros_bridge.sim_robot', '--ready-file', '{ready_file}']
+    command.append('--ros-args')
+    for key, value in (parameters or {}).items():
+        command += ['-p', f'{key}:={json.dumps(value)}']
+    if namespace:
+        command += ['-r', f'__ns:={namespace}']
+    process = StartedProcess(command, folder, name)
+    try:
+        process.wait_ready()
+    except RuntimeError:
+        if process.exit_status is None:
+            process.kill()
+        raise
+    return process

@@ -1,0 +1,264 @@
+"""Goals against a real action server: accepted, progress, one end, and every way it can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import threading
+
+from fakes import eventually, FakeRobot, Knobs, Seen
+from gateway_rig import config, outcome, Rig, running
+import pytest
+
+from awp_ros_bridge.engine.inputs import (
+    AvailabilityChanged,
+    GoalAccepted,
+    GoalEnded,
+    GoalOutcome,
+    GoalProgressed,
+)
+
+
+@pytest.fixture(scope='module')
+def module_robot(ros_domain_id: int) -> Iterator[FakeRobot]:
+    with FakeRobot(ros_domain_id) as robot:
+        yield robot
+
+
+@pytest.fixture(scope='module')
+def module_rig(module_robot: FakeRobot) -> Iterator[Rig]:
+    with running(config()) as rig:
+        rig.ready()
+        yield rig
+
+
+@pytest.fixture
+def robot(module_robot: FakeRobot) -> Iterator[FakeRobot]:
+    module_robot.knobs, module_robot.seen = Knobs(), Seen()
+    yield module_robot
+    module_robot.knobs = Knobs()
+    for uuid in list(module_robot.handles):
+        module_robot.end(uuid.hex(), 'abort')
+
+
+@pytest.fixture
+def rig(module_rig: Rig, robot: FakeRobot) -> Iterator[Rig]:
+    module_rig.clear()
+    yield module_rig
+    for run in list(module_rig.gateway.goals._goals):
+        module_rig.cancel_goal(run)
+        if bytes.fromhex(run) in robot.handles:
+            robot.end(run, 'abort')
+    eventually(lambda: module_rig.gateway.health()['held'] == 0, 'nothing is held')
+
+
+@pytest.mark.parametrize(
+    ('how', 'sequence', 'expected'),
+    [
+        ('succeed', (0, 1), GoalOutcome.SUCCEEDED),
+        ('succeed', (-1,), GoalOutcome.ABORTED),  # success with an error code inside
+        ('abort', (0, 1), GoalOutcome.ABORTED),
+    ],
+)
+def test_f5_one_end_that_tells_the_outcome(
+    rig: Rig, robot: FakeRobot, how: str, sequence: tuple[int, ...], expected: GoalOutcome
+) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    robot.end(goal_id, how, sequence)
+    assert outcome(rig, goal_id) is expected
+    assert 'arm/move' in rig.ended(goal_id).detail
+    assert isinstance(rig.of_goal(goal_id)[0], GoalAccepted)
+
+
+def test_f5_a_cancelled_goal_ends_canceled(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    rig.cancel_goal(goal_id)
+    assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+    assert robot.seen.cancelled(goal_id) == 1
+
+
+def test_goal_carries_the_id_of_the_bridge(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    assert robot.seen.requested(goal_id) == 1
+
+
+def test_f7_refused_goal_names_the_server(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.accepts = False
+    goal_id = rig.start_goal()
+    assert outcome(rig, goal_id) is GoalOutcome.REFUSED
+    assert 'arm/move' in rig.ended(goal_id).detail
+    assert not rig.all(GoalAccepted, goal_id=goal_id)
+
+
+def test_goal_that_cannot_be_made_is_not_sent(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal(order='three')
+    assert outcome(rig, goal_id) is GoalOutcome.NOT_SENT
+    assert not robot.seen.requests
+
+
+def test_f3_cancel_before_the_answer_is_sent_on_acceptance_once(
+    rig: Rig, robot: FakeRobot
+) -> None:
+    robot.knobs.accept_s = 0.3
+    goal_id = rig.start_goal()
+    eventually(lambda: rig.gateway.goals.get(goal_id).stage.value == 'sent', 'sent')
+    rig.cancel_goal(goal_id)
+    assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+    assert robot.seen.cancelled(goal_id) == 1
+    assert [type(e) for e in rig.of_goal(goal_id)] == [GoalAccepted, GoalEnded]
+
+
+def test_cancel_of_a_queued_goal_sends_nothing(rig: Rig, robot: FakeRobot) -> None:
+    release = threading.Event()
+    rig.gateway.goals_thread.post(release.wait, 5.0)
+    goal_id = rig.start_goal()
+    rig.cancel_goal(goal_id)
+    release.set()
+    assert outcome(rig, goal_id) is GoalOutcome.NOT_SENT
+    assert not robot.seen.requests
+
+
+def test_f28_no_answer_in_time_then_late_acceptance_is_cancelled(
+    rig: Rig, robot: FakeRobot
+) -> None:
+    robot.knobs.accept_s = 0.8
+    goal_id = rig.start_goal()
+    ended, at_ns = rig.wait_timed(GoalEnded, goal_id=goal_id)
+    assert ended.outcome is GoalOutcome.UNANSWERED
+    assert '500 ms' in ended.detail
+    eventually(lambda: robot.seen.cancelled(goal_id), 'the late goal is cancelled')
+    eventually(lambda: bytes.fromhex(goal_id) not in robot.handles, 'the late goal ended')
+    assert [type(e) for e in rig.of_goal(goal_id)] == [GoalEnded]
+
+
+def test_f21_feedback_before_the_answer_and_after_the_end(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.early_feedback = True
+    goal_id = rig.start_goal()
+    rig.wait(GoalProgressed, goal_id=goal_id)
+    handle = robot.handles[bytes.fromhex(goal_id)]
+    robot.end(goal_id, 'succeed')
+    rig.ended(goal_id)
+    robot.run(lambda: robot.late_feedback(handle))
+    assert outcome(rig, rig.start_goal('trigger')) is GoalOutcome.SUCCEEDED
+    kinds = [type(e) for e in rig.of_goal(goal_id)]
+    assert kinds[0] is GoalAccepted
+    assert kinds[-1] is GoalEnded
+    assert kinds.count(GoalEnded) == 1
+
+
+def test_feedback_becomes_progress_at_ten_hertz_at_most(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    for length in range(1, 9):
+        robot.feedback(goal_id, length)
+    assert rig.wait(GoalProgressed, goal_id=goal_id).progress == pytest.approx(0.1)
+    assert len(rig.all(GoalProgressed, goal_id=goal_id)) <= 2
+
+
+def test_progress_is_measured_where_feedback_tells_none(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal('measured')
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    assert rig.wait(GoalProgressed, goal_id=goal_id).progress == pytest.approx(0.25)
+    robot.end(goal_id, 'succeed')
+    rig.ended(goal_id)
+
+
+def test_f6_cancel_without_an_answer_is_not_a_refusal(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.cancel_s = 1.5
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    rig.cancel_goal(goal_id)
+    assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+    assert robot.seen.cancelled(goal_id) == 1
+
+
+def test_refused_cancel_is_named_at_the_end(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.accepts_cancel = False
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    rig.cancel_goal(goal_id)
+    eventually(
+        lambda: rig.gateway.goals.get(goal_id).cancel.value == 'refused', 'the refusal is known'
+    )
+    robot.end(goal_id, 'succeed')
+    assert outcome(rig, goal_id) is GoalOutcome.SUCCEEDED
+    assert 'refused to cancel' in rig.ended(goal_id).detail
+
+
+def test_f8_cancel_lands_while_the_goal_succeeds(rig: Rig, robot: FakeRobot) -> None:
+    for _ in range(30):
+        goal_id = rig.start_goal()
+        rig.wait(GoalAccepted, goal_id=goal_id)
+        robot.knobs.obeys_cancel = False
+        rig.cancel_goal(goal_id)
+        robot.end(goal_id, 'succeed')
+        assert outcome(rig, goal_id) in {GoalOutcome.SUCCEEDED, GoalOutcome.CANCELED}
+
+
+def test_service_is_an_instant_action(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal('trigger')
+    assert outcome(rig, goal_id) is GoalOutcome.SUCCEEDED
+    assert rig.ended(goal_id).detail == 'arm/trigger: done'
+    assert [type(e) for e in rig.of_goal(goal_id)] == [GoalAccepted, GoalEnded]
+
+
+def test_service_without_an_answer_is_bounded(rig: Rig, robot: FakeRobot) -> None:
+    robot.service_answers = False
+    goal_id = rig.start_goal('trigger')
+    assert outcome(rig, goal_id) is GoalOutcome.UNANSWERED
+    assert '300 ms' in rig.ended(goal_id).detail
+    robot.service_answers = True
+    robot.run(lambda: None)
+
+
+def test_stop_cancels_the_group_and_waits_for_rest(rig: Rig, robot: FakeRobot) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    stop_id = rig.start_goal('stop')
+    assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+    assert outcome(rig, stop_id) is GoalOutcome.SUCCEEDED
+    assert rig.ended(stop_id).detail == 'rest not measured'
+
+
+def test_stop_names_the_server_that_does_not_obey(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.obeys_cancel = False
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    stop_id = rig.start_goal('stop')
+    assert outcome(rig, stop_id) is GoalOutcome.ABORTED
+    assert 'arm/move' in rig.ended(stop_id).detail
+    assert '1500 ms' in rig.ended(stop_id).detail
+    robot.end(goal_id, 'canceled')
+    assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+
+
+def test_500_goals_leave_nothing_behind(rig: Rig, robot: FakeRobot) -> None:
+    robot.knobs.ends_at_once = True
+    for _ in range(500):
+        goal_id = rig.start_goal()
+        rig.ended(goal_id)
+        rig.clear()
+    eventually(lambda: rig.gateway.health()['held'] == 0, 'nothing is held')
+    gateway = rig.gateway
+    assert len(gateway.goals) == 0
+    assert all(not c.outstanding for c in gateway._cancellers.values())
+    eventually(lambda: len(gateway.goals_thread._heap) < 20, 'no deadlines pile up')
+
+
+def test_f36_missing_server_is_not_sent_and_told_on_every_edge(
+    rig: Rig, robot: FakeRobot
+) -> None:
+    robot.stop_server()
+    change = rig.wait(AvailabilityChanged, action_type='move', available=False)
+    assert 'arm/move' in change.detail
+    goal_id = rig.start_goal()
+    assert outcome(rig, goal_id) is GoalOutcome.NOT_SENT
+    assert 'arm/move' in rig.ended(goal_id).detail
+    assert not rig.all(AvailabilityChanged, action_type='trigger')
+    rig.clear()
+    robot.run(robot.start_server)
+    rig.wait(AvailabilityChanged, action_type='move', available=True)
+    robot.knobs.ends_at_once = True
+    assert outcome(rig, rig.start_goal()) is GoalOutcome.SUCCEEDED
