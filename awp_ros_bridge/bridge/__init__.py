@@ -1,0 +1,1 @@
+"""The one loop that owns the engine, and the wiring of everything around it."""

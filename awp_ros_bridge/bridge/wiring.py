@@ -1,0 +1,204 @@
+"""Owns the wiring: from options and configuration to a world that serves, and back to nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, UTC
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ament_index_python.packages import get_package_share_directory, PackageNotFoundError
+
+from awp_ros_bridge.audit import AuditLog
+from awp_ros_bridge.bridge.ids import SecretIds
+from awp_ros_bridge.bridge.loop import BridgeLoop
+from awp_ros_bridge.bridge.tokens import load_tokens, TokenError
+from awp_ros_bridge.config import BridgeConfig, directory_of, load
+from awp_ros_bridge.engine.engine import Engine
+from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
+from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
+from awp_ros_bridge.ros.adapters.registry import registry
+from awp_ros_bridge.ros.side import RosSide
+from awp_ros_bridge.transport.limits import Limits
+from awp_ros_bridge.transport.server import WebSocketTransport
+
+if TYPE_CHECKING:
+    from awp_ros_bridge.bridge.main import Options
+
+log = logging.getLogger('awp_ros_bridge')
+
+STREAM_PATH = '/stream'
+REST_BOUND_S = 3.0
+
+
+class Refused(Exception):
+    """The bridge does not start; the text is for the person who started it."""
+
+
+def default_config() -> Path:
+    """Return the shipped configuration of the simulated arm, installed or in a checkout."""
+    checkout = Path(__file__).resolve().parents[2] / 'config' / 'sim_arm.yaml'
+    if checkout.exists():
+        return checkout
+    try:
+        return Path(get_package_share_directory('awp_ros_bridge')) / 'config' / 'sim_arm.yaml'
+    except PackageNotFoundError:
+        raise Refused('no --config given, and the shipped one is not installed') from None
+
+
+class World:
+    """
+    One bridge: engine, loop, transport, audit log and ROS side.
+
+    :param fault: what failed inside the bridge, None while nothing did.
+    """
+
+    def __init__(self, config: BridgeConfig, folder: Path, digest: str, options: Options) -> None:
+        self.config = config
+        self.fault: str | None = None
+        self.ended = asyncio.Event()
+        self._url: str | None = None
+        self._options = options
+        self._digest = digest
+        gate = self._gate(folder)
+        found = registry()
+        for name, problem in found.problems.items():
+            log.warning('adapter %s is not usable: %s', name, problem)
+        try:
+            declarations = declare(config, found.infos())
+            self.ros = RosSide(
+                config, found, self._post_from_thread, options.ros_args, folder, self._ros_failed
+            )
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        self.manifest = build(config, declarations)
+        settings = policy(
+            config, self.manifest, declarations, stream_url=self._stream_url, anchor=_anchor
+        )
+        self.engine = Engine(settings, self.ros.checker, SecretIds())
+        directory = options.audit_directory or Path(config.audit.directory).expanduser()
+        self.audit = AuditLog(
+            directory,
+            max_file_bytes=config.audit.max_file_mb * 1_000_000,
+            quota_bytes=config.audit.quota_mb * 1_000_000,
+            redact_paths=config.audit.redact_paths,
+            on_change=self._audit_changed,
+        )
+        self.loop = BridgeLoop(
+            self.engine,
+            self.ros,
+            self.audit,
+            on_finish=self.ended.set,
+            on_fault=self._engine_failed,
+        )
+        self.transport = WebSocketTransport(
+            self.loop,
+            gate,
+            address=config.server.host,
+            port=config.server.port if options.port is None else options.port,
+            limits=_limits(config),
+        )
+        self._asyncio: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def build(cls, options: Options) -> World:
+        """
+        Load the configuration and wire everything; nothing runs yet.
+
+        :raises Refused: the configuration, the credentials or an adapter's options are wrong
+        """
+        path = options.config or default_config()
+        result = load(path, registry().infos())
+        for problem in result.warnings:
+            log.warning('%s', problem)
+        if result.config is None:
+            raise Refused('\n'.join(str(p) for p in result.errors))
+        return cls(result.config, directory_of(path), result.digest, options)
+
+    def _gate(self, folder: Path):  # type: ignore[no-untyped-def]
+        try:
+            return load_tokens(self.config.server, folder, os.environ)
+        except TokenError as error:
+            raise Refused(str(error)) from None
+
+    # ------------------------------------------------------------ life
+
+    async def start(self, loop: asyncio.AbstractEventLoop) -> str:
+        """
+        Start everything and return the URL of the control endpoint.
+
+        :raises OSError: the address cannot be bound
+        """
+        self._asyncio = loop
+        self.loop.start(loop, self.transport)
+        self.ros.start()
+        url = await self.transport.start()
+        self._url = self.config.server.public_url or url
+        log.info('manifest %s, configuration %s', manifest_hash(self.manifest), self._digest)
+        if self.config.guardian == 'off':
+            log.warning('guardian: off: nothing stops the robot if this process is killed')
+        return url
+
+    def request_end(self, why: str) -> None:
+        """Ask for the end: actions end as on close, sessions close, then :attr:`ended`."""
+        log.info('%s: ending', why)
+        self.loop.post(ShutdownRequested(why))
+
+    async def stop(self, timeout_s: float) -> None:
+        """Stop everything, the robot first; bounded."""
+        loop = asyncio.get_running_loop()
+        stopping = loop.run_in_executor(None, self.ros.stop, REST_BOUND_S)
+        await self.transport.stop(1.0)
+        self.loop.stop()
+        ended = await asyncio.wait_for(stopping, timeout_s)
+        if not ended:
+            log.error('a goal did not end within %g s', REST_BOUND_S)
+        await loop.run_in_executor(None, self.audit.stop, 1.0)
+
+    # ------------------------------------------------------------ from elsewhere
+
+    def _post_from_thread(self, fact: object) -> None:
+        self.loop.post_from_thread(fact)  # type: ignore[arg-type]
+
+    def _stream_url(self) -> str | None:
+        return None if self._url is None else self._url.rstrip('/') + STREAM_PATH
+
+    def _audit_changed(self, writable: bool, detail: str) -> None:
+        log.log(
+            logging.INFO if writable else logging.ERROR,
+            'audit log %s %s',
+            'is writable again' if writable else 'cannot be written:',
+            detail,
+        )
+        self.loop.post_from_thread(AuditChanged(writable, detail))
+
+    def _engine_failed(self, detail: str) -> None:
+        """The engine failed: no beat follows, so the safety thread stops the robot."""
+        self.fault = detail
+        self.ended.set()
+
+    def _ros_failed(self, detail: str) -> None:
+        """A ROS thread failed, on that thread: the robot is stopped, the process ends."""
+        self.fault = detail
+        log.critical('%s', detail)
+        if self._asyncio is not None:
+            self._asyncio.call_soon_threadsafe(self.request_end, detail)
+
+
+def _limits(config: BridgeConfig) -> Limits:
+    server = config.server
+    return Limits(
+        max_connections=server.max_connections,
+        max_message_bytes=server.max_message_bytes,
+        message_rate_hz=float(server.max_message_rate_hz),
+        message_burst=2 * server.max_message_rate_hz,
+        idle_timeout_s=server.idle_timeout_s,
+    )
+
+
+def _anchor(age_ns: int) -> str:
+    """Return the wall time of a moment so many nanoseconds ago, RFC 3339 in UTC (AWP-CLK-002)."""
+    then = datetime.now(UTC) - timedelta(microseconds=age_ns // 1000)
+    return then.isoformat(timespec='microseconds').replace('+00:00', 'Z')

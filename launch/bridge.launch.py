@@ -1,0 +1,42 @@
+"""Start the bridge with a configuration file."""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+
+def generate_launch_description() -> LaunchDescription:
+    return LaunchDescription([
+        DeclareLaunchArgument(
+            'config',
+            default_value=PathJoinSubstitution(
+                [FindPackageShare('awp_ros_bridge'), 'config', 'sim_arm.yaml']),
+            description='Configuration file of the bridge (YAML).',
+        ),
+        DeclareLaunchArgument(
+            'namespace',
+            default_value='',
+            description='Namespace of the node; relative names in the configuration follow it.',
+        ),
+        DeclareLaunchArgument(
+            'log_level',
+            default_value='info',
+            choices=['debug', 'info', 'warn', 'error', 'fatal'],
+            description='Least severe message that the node logs.',
+        ),
+        Node(
+            package='awp_ros_bridge',
+            executable='bridge',
+            namespace=LaunchConfiguration('namespace'),
+            ros_arguments=[
+                '--log-level', LaunchConfiguration('log_level'),
+                '-p', ['config:=', LaunchConfiguration('config')],
+            ],
+            output='screen',
+            # The bridge stops the robot and closes its sessions within 4 s of the interrupt.
+            sigterm_timeout='6',
+            sigkill_timeout='2',
+        ),
+    ])

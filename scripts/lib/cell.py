@@ -1,0 +1,159 @@
+"""Owns the processes of a demonstration cell: the embedded robot, the bridge, and their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+import json
+import os
+from pathlib import Path
+import secrets
+import signal
+import subprocess
+import sys
+import time
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DEFAULT_CONFIG = REPOSITORY / 'config' / 'sim_arm.yaml'
+
+_START_S = 60.0
+_STOP_S = 8.0
+
+
+class CellError(RuntimeError):
+    """A process of the cell did not start, or died; the text ends with what it printed."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """
+    A running cell.
+
+    :param token: bearer token of the control connection.
+    :param folder: where logs, ready files and the audit log of this run lie.
+    """
+
+    url: str
+    token: str
+    robot_pid: int
+    bridge_pid: int
+    folder: Path
+    audit: Path
+    children: tuple[subprocess.Popen[bytes], ...]
+
+    def dead(self) -> str | None:
+        """Return the name of a process that ended by itself, or None."""
+        for name, child in zip(('sim_robot', 'bridge'), self.children, strict=True):
+            if child.poll() is not None:
+                return f'{name} ended with {child.returncode}: {_tail(self.folder / name)}'
+        return None
+
+
+def _tail(stem: Path) -> str:
+    log = stem.with_suffix('.log')
+    text = log.read_text(encoding='utf-8', errors='replace') if log.exists() else ''
+    return '\n'.join(text.splitlines()[-25:])
+
+
+def _spawn(
+    name: str, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    with (folder / f'{name}.log').open('wb') as log:
+        return subprocess.Popen(
+            [sys.executable, '-m', *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # our own interrupt must not reach it before we decide
+            env={**os.environ, 'PYTHONUNBUFFERED': '1', **environment},
+            cwd=REPOSITORY,
+        )
+
+
+def _ready(name: str, child: subprocess.Popen[bytes], folder: Path) -> dict[str, object]:
+    path = folder / f'{name}.ready'
+    end = time.monotonic() + _START_S
+    while not path.exists():
+        if child.poll() is not None:
+            raise CellError(f'{name} ended with {child.returncode}:\n{_tail(folder / name)}')
+        if time.monotonic() > end:
+            raise CellError(f'{name} not ready after {_START_S:g} s:\n{_tail(folder / name)}')
+        time.sleep(0.02)
+    found: dict[str, object] = json.loads(path.read_text(encoding='utf-8'))
+    return found
+
+
+def _stop(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+    try:
+        child.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+@contextmanager
+def running_cell(
+    folder: Path,
+    *,
+    config: Path = DEFAULT_CONFIG,
+    port: int = 0,
+    robot_parameters: Mapping[str, object] | None = None,
+    bridge_arguments: Sequence[str] = (),
+    audit: Path | None = None,
+) -> Iterator[Cell]:
+    """
+    Start the robot and the bridge as separate processes and stop both at the end.
+
+    :param folder: for logs and ready files; must exist.
+    :param port: port of the endpoint, 0 takes a free one.
+    :param robot_parameters: ROS parameters of the robot, by name.
+    :raises CellError: one of them did not become ready.
+    """
+    token = secrets.token_urlsafe(24)
+    audit = audit or folder / 'audit'
+    audit.mkdir(parents=True, exist_ok=True)
+    for stale in folder.glob('*.ready'):
+        stale.unlink()
+    ros = [a for k, v in (robot_parameters or {}).items() for a in ('-p', f'{k}:={json.dumps(v)}')]
+    robot = _spawn(
+        'sim_robot',
+        [
+            'awp_ros_bridge.sim_robot',
+            '--ready-file',
+            str(folder / 'sim_robot.ready'),
+            *(['--ros-args', *ros] if ros else []),
+        ],
+        folder,
+        {},
+    )
+    children = [robot]
+    try:
+        bridge = _spawn(
+            'bridge',
+            [
+                'awp_ros_bridge.bridge',
+                '--config',
+                str(config),
+                '--port',
+                str(port),
+                '--audit-directory',
+                str(audit),
+                '--ready-file',
+                str(folder / 'bridge.ready'),
+                *bridge_arguments,
+            ],
+            folder,
+            {'AWP_BRIDGE_TOKEN': token},
+        )
+        children.append(bridge)
+        _ready('sim_robot', robot, folder)
+        found = _ready('bridge', bridge, folder)
+        yield Cell(
+            str(found['url']), token, robot.pid, bridge.pid, folder, audit, (robot, bridge)
+        )
+    finally:
+        for child in reversed(children):  # the bridge first: it stops the robot
+            _stop(child)
