@@ -1,0 +1,298 @@
+"""Owns the closed union of facts that the engine is told: past tense, frozen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+Json = dict[str, Any]
+
+
+# ---------------------------------------------------------------- transport
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOpened:
+    """
+    An authenticated control connection exists.
+
+    :param conn: number of the connection, never reused by the process.
+    :param peer: address and port of the peer, for the audit log.
+    """
+
+    conn: int
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextReceived:
+    """
+    One text message arrived on a control connection.
+
+    :param received_ns: steady time at which the transport had the whole message.
+    """
+
+    conn: int
+    text: str | bytes
+    received_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryReceived:
+    """One binary message arrived on a control connection, which carries text (AWP-TRN-001)."""
+
+    conn: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLost:
+    """A control connection is gone, whoever closed it."""
+
+    conn: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOpened:
+    """
+    A stream connection presented a token that :meth:`Engine.stream_allowed` accepted.
+
+    :param stream: number of the connection, from the same counter as control connections.
+    """
+
+    stream: int
+    session_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReceived:
+    """One message arrived on a stream connection."""
+
+    stream: int
+    data: str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLost:
+    """A stream connection is gone."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class FramesDropped:
+    """
+    The outbox of a connection gave up frames of a reliable channel: its receiver stalls.
+
+    The next frame of that channel must be a resync keyframe (AWP-DAT-009).
+    """
+
+    conn: int
+    channel_id: int
+    count: int
+
+
+# ---------------------------------------------------------------- goals
+
+
+class GoalOutcome(StrEnum):
+    """How a goal ended on the ROS side."""
+
+    SUCCEEDED = 'succeeded'
+    ABORTED = 'aborted'
+    CANCELED = 'canceled'
+    REFUSED = 'refused'  # the server answered the goal request with no
+    NOT_SENT = 'not_sent'  # nothing left this process: no server, the gate shut, the epoch moved
+    UNANSWERED = 'unanswered'  # no answer to the goal request in time; the server may be moving
+    LOST = 'lost'  # accepted, then the server vanished or forgot it
+
+
+@dataclass(frozen=True, slots=True)
+class GoalAccepted:
+    """The action server accepted the goal: motion may have begun."""
+
+    goal_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class GoalProgressed:
+    """
+    A new progress value for a running goal.
+
+    :param progress: fraction done, 0 to 1.
+    """
+
+    goal_id: str
+    progress: float
+
+
+@dataclass(frozen=True, slots=True)
+class GoalEnded:
+    """The goal reached an end, exactly once per goal; detail names server, code and text."""
+
+    goal_id: str
+    outcome: GoalOutcome
+    detail: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class RestReached:
+    """
+    Answer to :class:`AwaitRest`: three or more samples since the request, all below the bound.
+
+    :param measured: False where there is no rest source and a settle time passed instead.
+    """
+
+    ticket: int
+    measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BehaviorFinished:
+    """Answer to :class:`BeginBehavior`: all its steps are done, or one ran into its bound."""
+
+    ticket: int
+    ok: bool
+    detail: str = ''
+
+
+# ---------------------------------------------------------------- robot
+
+
+class Meaning(StrEnum):
+    """What a safety input says while it is engaged, unknown or stale."""
+
+    E_STOP = 'e_stop'
+    PROTECTIVE_STOP = 'protective_stop'
+    OPERATOR_STOP = 'operator_stop'
+    FAULT = 'fault'
+    NOT_READY = 'not_ready'
+    MANUAL_MODE = 'manual_mode'
+    DEGRADED = 'degraded'
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyChanged:
+    """
+    A safety input of an embodiment changed its verdict.
+
+    :param input_name: the configured name or topic, unique per embodiment.
+    :param engaged: True while the input forbids motion.
+    :param epoch: stop epoch after the change; goals with an older epoch are not sent any more.
+    """
+
+    embodiment: str
+    input_name: str
+    meaning: Meaning
+    engaged: bool
+    detail: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class RestChanged:
+    """The measured rest of an embodiment changed; None while it is not known."""
+
+    embodiment: str
+    at_rest: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilityChanged:
+    """An action server appeared or vanished; detail names it."""
+
+    embodiment: str
+    action_type: str
+    available: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationCaptured:
+    """
+    A sample for an observation channel, already encoded in the channel's modality.
+
+    :param captured_ns: steady time of capture.
+    :param sim_ns: simulated time of capture, where it is not the session clock (AWP-CLK-003).
+    """
+
+    channel: str
+    payload: bytes
+    captured_ns: int
+    sim_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTreeChanged:
+    """
+    The frame tree that ``session.ready`` publishes from now on (AWP-UNI-003).
+
+    :param frames: entries in the form of the frame-tree schema.
+    """
+
+    frames: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResetFinished:
+    """Answer to :class:`ResetWorld`."""
+
+    ok: bool
+    detail: str = ''
+
+
+# ---------------------------------------------------------------- the process
+
+
+@dataclass(frozen=True, slots=True)
+class AuditChanged:
+    """The audit log became unwritable, or writable again."""
+
+    writable: bool
+    detail: str = ''
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """The lifecycle node is active: connections and goals are welcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deactivated:
+    """The lifecycle node left the active state: safe state, sessions suspended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutdownRequested:
+    """The process was asked to end; actions end as on close (AWP-SES-006)."""
+
+    detail: str = ''
+
+
+Input = (
+    ConnectionOpened
+    | TextReceived
+    | BinaryReceived
+    | ConnectionLost
+    | StreamOpened
+    | StreamReceived
+    | StreamLost
+    | FramesDropped
+    | GoalAccepted
+    | GoalProgressed
+    | GoalEnded
+    | RestReached
+    | BehaviorFinished
+    | SafetyChanged
+    | RestChanged
+    | AvailabilityChanged
+    | ObservationCaptured
+    | FrameTreeChanged
+    | ResetFinished
+    | AuditChanged
+    | Activated
+    | Deactivated
+    | ShutdownRequested
+)

@@ -1,0 +1,1 @@
+"""Owns everything that touches ROS 2."""

@@ -1,0 +1,46 @@
+"""Owns the watch over servers being there: every edge is told, and once at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from awp_ros_bridge.engine.inputs import AvailabilityChanged, Input
+from awp_ros_bridge.ros.plan import Key, MS
+from awp_ros_bridge.ros.runtime import RosThread
+
+PERIOD_NS = 500 * MS
+
+Missing = Callable[[], str | None]  # what is missing, None when the server is there
+
+
+class Availability:
+    """
+    Looks for each action type's server twice a second; goals thread.
+
+    :param checks: one per embodiment and action type.
+    """
+
+    def __init__(
+        self, thread: RosThread, post: Callable[[Input], None], checks: Mapping[Key, Missing]
+    ) -> None:
+        self._post = post
+        self._checks = checks
+        self._known: dict[Key, bool] = {}
+        thread.every(PERIOD_NS, self.look)
+
+    def look(self) -> None:
+        """Look now; servers shared by several types are asked once."""
+        asked: dict[Missing, str | None] = {}
+        for key, check in self._checks.items():
+            if check not in asked:
+                asked[check] = check()
+            missing = asked[check]
+            if self._known.get(key) is not (missing is None):
+                self._known[key] = missing is None
+                self._post(AvailabilityChanged(*key, missing is None, missing or ''))
+
+    def missing(self) -> list[str]:
+        """Return what is missing now, as of the last look; any thread."""
+        return sorted(
+            f'{key[0]}.{key[1]}' for key, there in list(self._known.items()) if not there
+        )

@@ -1,0 +1,117 @@
+"""
+Owns the encoders: serialized ROS message to AWP payload, one for each message type.
+
+The shapes are those of :mod:`awp_ros_bridge.manifest.channels`. An encoder belongs to one channel
+and one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from pydantic_core import to_json
+from rclpy.serialization import deserialize_message
+
+from awp_ros_bridge.manifest.channels import JOINT_STATE
+from awp_ros_bridge.ros.cdr import JointStateReader, NotPlainCdr, Numbers
+from awp_ros_bridge.ros.interfaces import load_interface
+
+_TURNING = ('q_rad', 'dq_radps', 'tau_nm')
+_SLIDING = ('q_m', 'dq_mps', 'f_n')
+
+
+class NoEncoder(ValueError):
+    """A message type that no encoder knows, with those that are known."""
+
+
+class Encoder(Protocol):
+    """Turns serialized messages of one channel into payloads."""
+
+    def encode(self, raw: bytes) -> tuple[bytes, int | None]:
+        """Return the payload and the message's stamp in ns, None where it has none."""
+        ...
+
+
+class JointStateEncoder:
+    """
+    Encodes sensor_msgs/msg/JointState.
+
+    All arrays are as long as the names; what is missing, not finite or of another unit is null.
+
+    :param prismatic: joints that slide: their values go to the arrays in m, m/s and N
+    """
+
+    def __init__(self, prismatic: Sequence[str] = ()) -> None:
+        self._has_sliding = bool(prismatic)
+        self._prismatic = frozenset(prismatic)
+        self._reader = JointStateReader()
+        self._names: tuple[str, ...] | None = None
+        self._head = b''
+        self._nulls: list[float | None] = []
+        self._slides: tuple[bool, ...] = ()
+
+    def encode(self, raw: bytes) -> tuple[bytes, int | None]:
+        """Return the payload and the stamp in ns."""
+        try:
+            stamp_ns, *rows = self._reader.read(raw)
+            names = self._reader.names
+        except NotPlainCdr:
+            stamp_ns, names, rows = _deserialized(raw)
+        if names != self._names:
+            self._learn(names)
+        size = len(names)
+        # A row may be absent, or by mistake of another length than the names.
+        values = [row if len(row) == size else self._fitted(row) for row in rows]
+        if not self._has_sliding:
+            body = dict(zip(_TURNING, values, strict=True))
+        else:
+            body = self._by_unit(values)
+        return self._head + to_json(body, inf_nan_mode='null')[1:], stamp_ns
+
+    def _learn(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._nulls = [None] * len(names)
+        self._slides = tuple(name in self._prismatic for name in names)
+        self._head = b'{"name":' + to_json(names) + b','
+
+    def _fitted(self, row: Sequence[float | None]) -> Sequence[float | None]:
+        return [*row, *self._nulls][: len(self._nulls)]
+
+    def _by_unit(self, rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+        body: dict[str, Any] = {}
+        for key, row in zip(_TURNING, rows, strict=True):
+            pairs = zip(row, self._slides, strict=True)
+            body[key] = [None if slides else value for value, slides in pairs]
+        for key, row in zip(_SLIDING, rows, strict=True):
+            pairs = zip(row, self._slides, strict=True)
+            body[key] = [value if slides else None for value, slides in pairs]
+        return body
+
+
+Factory = Callable[[Any], Encoder]
+
+#: Message type to what makes an encoder of a channel's configuration.
+FACTORIES: dict[str, Factory] = {
+    JOINT_STATE: lambda channel: JointStateEncoder(getattr(channel, 'prismatic', None) or ()),
+}
+
+
+def make_encoder(channel: Any) -> Encoder:
+    """
+    Make the encoder of a topic channel (``config.TopicChannel``).
+
+    :raises NoEncoder: no encoder knows the channel's type
+    """
+    factory = FACTORIES.get(channel.type)
+    if factory is None:
+        known = ', '.join(sorted(FACTORIES))
+        raise NoEncoder(f'no encoder for {channel.type}; there are encoders for {known}')
+    return factory(channel)
+
+
+def _deserialized(raw: bytes) -> tuple[int, tuple[str, ...], list[Numbers]]:
+    message = deserialize_message(raw, load_interface(JOINT_STATE))
+    stamp = message.header.stamp
+    rows = [tuple(message.position), tuple(message.velocity), tuple(message.effort)]
+    return stamp.sec * 1_000_000_000 + stamp.nanosec, tuple(message.name), rows

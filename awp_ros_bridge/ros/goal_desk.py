@@ -1,0 +1,117 @@
+"""Owns who carries out which action type: action server, service, or the built-in stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+import logging
+from typing import Any
+
+from rclpy.node import Node
+
+from awp_ros_bridge.engine.effects import StartGoal
+from awp_ros_bridge.engine.inputs import GoalEnded, GoalOutcome, Input
+from awp_ros_bridge.ros.action_link import ActionLink
+from awp_ros_bridge.ros.availability import Availability, Missing
+from awp_ros_bridge.ros.cancels import Canceller
+from awp_ros_bridge.ros.goal_watch import GoalWatch
+from awp_ros_bridge.ros.goals import GoalRunner
+from awp_ros_bridge.ros.group_stop import GroupStop
+from awp_ros_bridge.ros.interfaces import load_interface
+from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
+from awp_ros_bridge.ros.plan import ActionPlan, Key
+from awp_ros_bridge.ros.rest import RestMonitor
+from awp_ros_bridge.ros.runtime import RosThread
+from awp_ros_bridge.ros.services import ServiceRunner
+from awp_ros_bridge.ros.stop import StopGate
+
+_LOG = logging.getLogger(__name__)
+
+
+class GoalDesk:
+    """Takes goals on the goals thread and gives them to who knows their kind."""
+
+    def __init__(
+        self,
+        node: Node,
+        thread: RosThread,
+        post: Callable[[Input], None],
+        gate: StopGate,
+        goals: LiveGoals,
+        plans: Mapping[Key, ActionPlan],
+        canceller: Canceller,
+        rest: RestMonitor,
+    ) -> None:
+        self._post = post
+        self._goals = goals
+        self._links: dict[str, ActionLink] = {}
+        self._clients: dict[str, Any] = {}
+        self._missing_types: dict[str, str] = {}
+        for plan in plans.values():
+            self._connect(node, thread, plan)
+        self._actions = GoalRunner(thread, post, gate, goals, self._links, canceller)
+        self._services = ServiceRunner(thread, post, gate, goals, self._clients)
+        self._stops = GroupStop(thread, post, goals, rest, self._actions.cancel)
+        GoalWatch(thread, self._actions, rest.silent_ns)
+        asked: dict[str, Missing] = {
+            plan.server: partial(self._missing, plan.kind, plan.server) for plan in plans.values()
+        }
+        self._availability = Availability(
+            thread, post, {key: asked[plan.server] for key, plan in plans.items()}
+        )
+        thread.post(self._availability.look)
+
+    @property
+    def held(self) -> int:
+        """Number of things kept on account of goals; 0 when none is under way."""
+        return self._actions.held + self._services.held + self._stops.held
+
+    def missing(self) -> list[str]:
+        """Return the action types whose servers are missing; any thread."""
+        return self._availability.missing()
+
+    def start(self, effect: StartGoal, plan: ActionPlan, live: LiveGoal) -> None:
+        """Begin a goal."""
+        if plan.kind == 'action':
+            self._actions.start(effect, plan, live)
+        elif plan.kind == 'service':
+            self._services.start(effect, plan, live)
+        elif plan.adapter.name == 'stop':
+            self._stops.start(effect, plan, live)
+        else:
+            detail = f'built-in {plan.adapter.name!r} is not known'
+            self._goals.discard(effect.goal_id)
+            self._post(GoalEnded(effect.goal_id, GoalOutcome.NOT_SENT, detail))
+
+    def cancel(self, goal_id: str) -> None:
+        """Cancel a goal; one that has ended, or that cannot be cancelled, is passed over."""
+        self._stops.cancel(goal_id)
+        self._actions.cancel(goal_id)
+
+    def cancel_answered(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
+        """Pass on what became of a cancel."""
+        self._actions.cancel_answered(goal, answer, detail)
+
+    def _connect(self, node: Node, thread: RosThread, plan: ActionPlan) -> None:
+        server, ros_type = plan.server, plan.adapter.ros_type
+        if not server or server in self._links or server in self._clients:
+            return
+        try:
+            if plan.kind == 'action':
+                self._links[server] = ActionLink(node, thread, server, ros_type)
+            else:
+                self._clients[server] = node.create_client(load_interface(ros_type), server)
+        except ValueError as error:  # only the types on this server are unavailable
+            self._missing_types[server] = str(error)
+            _LOG.error('action=%s %s', plan.action_type, error)
+
+    def _missing(self, kind: str, server: str) -> str | None:
+        if kind == 'builtin':
+            return None
+        if server in self._missing_types:
+            return self._missing_types[server]
+        if kind == 'action':
+            ready, noun = self._links[server].is_ready(), 'action server'
+        else:
+            ready, noun = self._clients[server].service_is_ready(), 'service'
+        return None if ready else f'{noun} {server} is not available'

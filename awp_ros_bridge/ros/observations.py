@@ -1,0 +1,251 @@
+"""Owns the observation channels that stand on topics: subscribing, pace, encoding, silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+import logging
+from typing import Any
+
+from rclpy.node import Node
+
+from awp_ros_bridge.config import FramesConfig, TF_CHANNEL, TopicChannel
+from awp_ros_bridge.ros.capture_time import Clocks
+from awp_ros_bridge.ros.encoders import make_encoder, NoEncoder
+from awp_ros_bridge.ros.feed import ChannelFeed
+from awp_ros_bridge.ros.interfaces import InterfaceMissing, load_interface
+from awp_ros_bridge.ros.tf import Frames
+from awp_ros_bridge.ros.topic_reader import Thread, TopicReader
+
+_LOG = logging.getLogger(__name__)
+
+_REVIEW_NS = 1_000_000_000
+_LOG_AGAIN_NS = 30_000_000_000
+_LONGEST_SILENCE_NS = 2_000_000_000
+_DEPTHS = {'reliable': 200, 'latest-wins': 50}
+# A topic this much faster than the wanted rate is looked at only when a frame is due.
+_POLL_ABOVE = 2.5
+_FOLLOW_BELOW = 1.5
+_MISMATCHES = 100
+
+
+class Pace(StrEnum):
+    """Who gives the pace of a channel."""
+
+    REST = 'rest'  # nobody listens: the middleware keeps the newest messages
+    FOLLOW = 'follow'  # every message is called back
+    POLL = 'poll'  # the topic is much faster than wanted: looked at when a frame is due
+
+
+class TopicFeed:
+    """One topic channel: its reader, its feed, and its pace. Used on the node's thread."""
+
+    def __init__(
+        self,
+        node: Node,
+        thread: Thread,
+        name: str,
+        channel: TopicChannel,
+        post: Callable[[Any], None],
+        clocks: Clocks,
+    ) -> None:
+        """
+        Prepare a channel.
+
+        :raises InterfaceMissing: its type is not installed
+        :raises NoEncoder: its type cannot be encoded
+        """
+        self.name = name
+        self.pace = Pace.REST
+        self._thread = thread
+        self._channel = channel
+        self._clocks = clocks
+        self._error = ''
+        message_type = load_interface(channel.type)
+        encoder = make_encoder(channel)
+        self.feed = ChannelFeed(name, encoder.encode, post, clocks, self._hold, self._fail)
+        self.reader = TopicReader(
+            node,
+            thread,
+            channel.topic,
+            message_type,
+            self._on_message,
+            _DEPTHS[channel.loss_class],
+        )
+        self._rate_hz = 0.0
+        self._topic_hz = 0.0
+        self._arrived = 0
+        self._reviewed_ns = clocks.steady_ns()
+        self._poll_due_ns = 0
+        self._turn = 0
+
+    def start(self) -> None:
+        """Subscribe; nobody listens yet."""
+        self.reader.dispatch(False)
+        self.reader.start()
+
+    def demand(self, rate_hz: float, fresh: bool) -> None:
+        """Follow the demand of the engine."""
+        self._rate_hz = rate_hz
+        if self.pace is not Pace.FOLLOW:
+            self._take_newest()
+        self.feed.demand(rate_hz, fresh)
+        self._choose()
+
+    def review(self) -> None:
+        """Once a second: the topic's rate, the pace that follows from it, silence."""
+        if self.pace is Pace.REST:
+            self._take_newest()
+        now_ns = self._clocks.steady_ns()
+        self._topic_hz = self._arrived * 1e9 / max(1, now_ns - self._reviewed_ns)
+        is_silent = not self._arrived
+        self._arrived, self._reviewed_ns = 0, now_ns
+        if is_silent:
+            self.reader.review()
+        elif self.pace is not Pace.REST:
+            self._choose()
+
+    def note(self) -> str:
+        """Say what keeps samples from arriving or being timed, empty where nothing does."""
+        last_ns = self.feed.last_arrival_ns
+        if last_ns is None:
+            return self.reader.note or f'nothing heard on {self.reader.topic} yet'
+        silent_ns = self._clocks.steady_ns() - last_ns
+        if self.reader.note or silent_ns > max(_LONGEST_SILENCE_NS, 5e9 / self._channel.rate_hz):
+            return self.reader.note or f'{self.reader.topic} is silent'
+        if self._error:
+            return self._error
+        if self.feed.unbelieved >= _MISMATCHES:
+            return f'{self.reader.topic}: clock mismatch: its stamps are of another clock'
+        return ''
+
+    def close(self) -> None:
+        """Unsubscribe."""
+        self._turn += 1
+        self.reader.close()
+
+    def _on_message(self, raw: bytes) -> None:
+        self._arrived += 1
+        self.feed.offer(raw)
+
+    def _take_newest(self) -> None:
+        taken = list(self.reader.take())
+        self._arrived += len(taken)
+        if taken:
+            self.feed.offer(*taken[-1])
+
+    def _choose(self) -> None:
+        bound = _POLL_ABOVE if self.pace is Pace.FOLLOW else _FOLLOW_BELOW
+        if not self._rate_hz:
+            pace = Pace.REST
+        elif self._topic_hz > bound * self._rate_hz:
+            pace = Pace.POLL
+        else:
+            pace = Pace.FOLLOW
+        if pace is self.pace:
+            return
+        self.pace = pace
+        self.reader.dispatch(pace is Pace.FOLLOW)
+        self._turn += 1
+        if pace is Pace.POLL:
+            self._poll_due_ns = self._clocks.steady_ns()
+            self._poll(self._turn)
+
+    def _poll(self, turn: int) -> None:
+        if turn != self._turn:
+            return
+        self._take_newest()
+        now_ns = self._clocks.steady_ns()
+        self._poll_due_ns = max(self._poll_due_ns + int(1e9 / self._rate_hz), now_ns)
+        self._thread.call_later(self._poll_due_ns - now_ns, lambda: self._poll(turn))
+
+    def _hold(self, wait_ns: int) -> None:
+        self._thread.call_later(wait_ns, self.feed.flush)
+
+    def _fail(self, error: Exception) -> None:
+        self._error = f'{self.reader.topic}: cannot be encoded: {type(error).__name__}: {error}'
+
+
+class Observations:
+    """
+    All observation channels of a world that stand on topics, and ``awp.tf``.
+
+    :param node: the node of observations; its thread calls everything but :meth:`demand`
+    :param thread: the thread that spins the node
+    :param channels: channels by name; those that are no topics are passed over
+    :param post: takes ``ObservationCaptured`` and ``FrameTreeChanged``, on any thread
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        thread: Thread,
+        channels: Mapping[str, Any],
+        frames: FramesConfig,
+        post: Callable[[Any], None],
+        clocks: Clocks,
+    ) -> None:
+        self._thread = thread
+        self._clocks = clocks
+        self._feeds: dict[str, TopicFeed] = {}
+        self._unusable: dict[str, str] = {}
+        self._said: dict[str, tuple[str, int]] = {}
+        self._is_closed = False
+        self.frames = Frames(node, thread, frames, post, clocks)
+        for name, channel in channels.items():
+            if not isinstance(channel, TopicChannel):
+                continue
+            try:
+                self._feeds[name] = TopicFeed(node, thread, name, channel, post, clocks)
+            except (InterfaceMissing, NoEncoder) as error:
+                # The others work on; this one is told as unusable.
+                self._unusable[name] = str(error)
+
+    def start(self) -> None:
+        """Subscribe to everything; called once, before or on the node's thread."""
+        self.frames.start()
+        for feed in self._feeds.values():
+            feed.start()
+        self._review()
+
+    def close(self) -> None:
+        """Unsubscribe from everything. Called on the node's thread, or after it ended."""
+        self._is_closed = True
+        self.frames.close()
+        for feed in self._feeds.values():
+            feed.close()
+
+    def demand(self, channel: str, rate_hz: float, fresh: bool) -> None:
+        """Carry out ``SetChannelDemand``. Safe on any thread; unknown channels are passed over."""
+        if channel == TF_CHANNEL:
+            self._thread.post(self.frames.demand, rate_hz, fresh)
+        elif channel in self._feeds:
+            self._thread.post(self._feeds[channel].demand, rate_hz, fresh)
+
+    def notes(self) -> dict[str, str]:
+        """Say by channel what keeps it from delivering, for diagnostics. Safe on any thread."""
+        notes = {name: feed.note() for name, feed in self._feeds.items()}
+        notes |= self._unusable
+        notes[TF_CHANNEL] = self.frames.note()
+        return {name: note for name, note in notes.items() if note}
+
+    def _review(self) -> None:
+        if self._is_closed:
+            return
+        for feed in self._feeds.values():
+            feed.review()
+        self.frames.review()
+        self._log_notes()
+        self._thread.call_later(_REVIEW_NS, self._review)
+
+    def _log_notes(self) -> None:
+        now_ns = self._clocks.steady_ns()
+        notes = self.notes()
+        for name, note in notes.items():
+            said, at_ns = self._said.get(name, ('', 0))
+            if note != said or now_ns - at_ns > _LOG_AGAIN_NS:
+                self._said[name] = (note, now_ns)
+                _LOG.warning('channel=%s %s', name, note)
+        for name in [name for name in self._said if name not in notes]:
+            del self._said[name]
+            _LOG.info('channel=%s delivers', name)

@@ -1,0 +1,76 @@
+"""Owns what ROS sees of each embodiment: the three values, repeated so that silence shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rclpy.duration import Duration
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Bool
+
+from awp_ros_bridge.engine.effects import ReportEmbodiment
+from awp_ros_bridge.ros.names import topic_token
+from awp_ros_bridge.ros.plan import MS
+from awp_ros_bridge.ros.runtime import NO_PUBLISHER_EVENTS, RosThread
+
+PERIOD_NS = 95 * MS  # a little faster than the 10 Hz that are promised
+DEADLINE_NS = 200 * MS
+
+_VALUES = ('motion_permitted', 'in_safe_state', 'at_rest')
+_BYTES = {value: serialize_message(Bool(data=value)) for value in (False, True)}
+
+
+class EmbodimentStatus:
+    """
+    Publishes ``~/<embodiment>/motion_permitted``, ``in_safe_state`` and ``at_rest``.
+
+    :param motion_permitted: what the safety inputs say.
+    :param at_rest: what is measured; unknown is published as False.
+    """
+
+    def __init__(
+        self,
+        thread: RosThread,
+        embodiments: Iterable[str],
+        motion_permitted: Callable[[str], bool],
+        at_rest: Callable[[str], bool | None],
+    ) -> None:
+        self._thread = thread
+        self._motion_permitted = motion_permitted
+        self._at_rest = at_rest
+        # nothing has been reported yet: the cautious value
+        self._in_safe_state = dict.fromkeys(embodiments, True)
+        self._publishers: dict[str, tuple[Publisher[Bool], ...]] = {}
+
+    def start(self, node: Node) -> None:
+        """Create the publishers on the main node, so that the names carry its name."""
+        qos = QoSProfile(depth=1, deadline=Duration(nanoseconds=DEADLINE_NS))
+        for name in self._in_safe_state:
+            token = topic_token(name)
+            self._publishers[name] = tuple(
+                node.create_publisher(
+                    Bool, f'~/{token}/{value}', qos, event_callbacks=NO_PUBLISHER_EVENTS
+                )
+                for value in _VALUES
+            )
+        self._thread.every(PERIOD_NS, self.publish)
+
+    def update(self, effect: ReportEmbodiment) -> None:
+        """Take what the engine reports, and publish a change at once."""
+        if self._in_safe_state.get(effect.embodiment) is not effect.in_safe_state:
+            self._in_safe_state[effect.embodiment] = effect.in_safe_state
+            self.publish()
+
+    def publish(self) -> None:
+        """Publish the three values of every embodiment."""
+        for name, publishers in self._publishers.items():
+            values = (
+                self._motion_permitted(name),
+                self._in_safe_state[name],
+                self._at_rest(name) is True,
+            )
+            for publisher, value in zip(publishers, values, strict=True):
+                publisher.publish(_BYTES[value])
