@@ -30,6 +30,8 @@ def generate_launch_description() -> LaunchDescription:
             package='awp_ros_bridge',
             executable='bridge',
             namespace=LaunchConfiguration('namespace'),
+            arguments=['--config', LaunchConfiguration('config')],
+            # The parameter shows the choice to whoever asks the node.
             ros_arguments=[
                 '--log-level', LaunchConfiguration('log_level'),
                 '-p', ['config:=', LaunchConfiguration('config')],

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 import json
 import logging
 import os
@@ -22,6 +23,8 @@ EXIT_FAULT = 1  # the bridge itself failed; the robot was stopped
 EXIT_USAGE = 2  # arguments, configuration, credentials or library versions
 
 STOP_BOUND_S = 5.0
+LEVELS = ('debug', 'info', 'warning', 'error')
+ROS_LEVELS = {**dict(zip(LEVELS, LEVELS, strict=True)), 'warn': 'warning', 'fatal': 'error'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +53,30 @@ def parse(argv: Sequence[str]) -> Options:
     parser.add_argument('--port', type=int, help='overrides server.port; 0 takes a free one')
     parser.add_argument('--ready-file', type=Path, help='JSON with url and pid, once it serves')
     parser.add_argument('--audit-directory', type=Path, help='overrides audit.directory')
-    parser.add_argument(
-        '--log-level', default='info', choices=['debug', 'info', 'warning', 'error']
-    )
+    parser.add_argument('--log-level', choices=LEVELS, help='default: that of --ros-args, or info')
     found = parser.parse_args(words[:cut])
+    ros = _ros_options(words[cut:])
+    config = found.config or (Path(ros['config']) if ros.get('config') else None)
     return Options(
-        found.config,
+        config,
         found.port,
         found.ready_file,
         found.audit_directory,
-        found.log_level,
+        found.log_level or ros.get('level', 'info'),
         words[cut:],
     )
+
+
+def _ros_options(words: Sequence[str]) -> dict[str, str]:
+    """Return the parameter ``config`` and the log level that stand among the ROS arguments."""
+    found: dict[str, str] = {}
+    for flag, value in pairwise(words):
+        name, _, text = value.rpartition(':=')
+        if flag in ('-p', '--param') and name in ('config', 'awp_ros_bridge:config'):
+            found['config'] = text
+        elif flag == '--log-level' and name in ('', 'awp_ros_bridge'):
+            found['level'] = ROS_LEVELS.get(text.lower(), 'info')
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,6 +21,7 @@ from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
 from awp_ros_bridge.ros.adapters.registry import registry
 from awp_ros_bridge.ros.side import RosSide
+from awp_ros_bridge.transport.access import TokenGate
 from awp_ros_bridge.transport.limits import Limits
 from awp_ros_bridge.transport.server import WebSocketTransport
 
@@ -117,7 +118,7 @@ class World:
             raise Refused('\n'.join(str(p) for p in result.errors))
         return cls(result.config, directory_of(path), result.digest, options)
 
-    def _gate(self, folder: Path):  # type: ignore[no-untyped-def]
+    def _gate(self, folder: Path) -> TokenGate:
         try:
             return load_tokens(self.config.server, folder, os.environ)
         except TokenError as error:
@@ -175,12 +176,12 @@ class World:
         self.loop.post_from_thread(AuditChanged(writable, detail))
 
     def _engine_failed(self, detail: str) -> None:
-        """The engine failed: no beat follows, so the safety thread stops the robot."""
+        """End after a fault of the engine; no beat follows, so the safety thread stops the robot."""
         self.fault = detail
         self.ended.set()
 
     def _ros_failed(self, detail: str) -> None:
-        """A ROS thread failed, on that thread: the robot is stopped, the process ends."""
+        """End after a ROS thread failed; called on that thread, the robot is stopped already."""
         self.fault = detail
         log.critical('%s', detail)
         if self._asyncio is not None:

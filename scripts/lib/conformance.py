@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections import Counter
 import hashlib
 from importlib.metadata import version
@@ -15,9 +16,12 @@ import sys
 import tempfile
 
 from cell import CellError, DEFAULT_CONFIG, REPOSITORY, running_cell
-from demo import wait_for_robot
+from demo import look, wait_for_robot
+
+from awp_ros_bridge.manifest import manifest_hash
 
 FIXTURE = REPOSITORY / 'test' / 'conformance' / 'fixture.json'
+KEPT = REPOSITORY / 'docs' / 'conformance'
 RUN_S = 900
 
 
@@ -61,6 +65,7 @@ def run(mode: str, out: Path, only: list[str], config: Path) -> int:
         folder = Path(scratch)
         with running_cell(folder, config=config) as cell:
             wait_for_robot(cell)
+            manifest, _ = asyncio.run(look(cell))
             say(f'awp-conformance {version("awp-conformance")} against {cell.url}')
             command = [suite, 'world', cell.url, '--fixture', str(_fixture(folder, cell.audit))]
             command += ['--mode', mode, '--out', str(out)]
@@ -82,26 +87,53 @@ def run(mode: str, out: Path, only: list[str], config: Path) -> int:
     if status not in (0, 1) or not path.exists():
         say(f'the suite ended with {status}')
         return 2
-    return _judge(json.loads(path.read_text(encoding='utf-8')), out, config, bool(only))
+    report = json.loads(path.read_text(encoding='utf-8'))
+    facts = _facts(report, config, manifest)
+    (out / 'run.json').write_text(json.dumps(facts, indent=2) + '\n', encoding='utf-8')
+    return _judge(report, facts, bool(only), config == DEFAULT_CONFIG and out != KEPT)
 
 
-def _judge(report: dict[str, object], out: Path, config: Path, partial: bool) -> int:
+def _facts(
+    report: dict[str, object], config: Path, manifest: dict[str, object]
+) -> dict[str, object]:
+    """Return what a later run is compared with."""
     counts = Counter(str(row.get('outcome')) for row in _rows(report))
-    say(f'outcomes: {dict(counts)}')
-    facts = {
+    return {
         'suite': f'awp-conformance {version("awp-conformance")}',
+        'specification': report.get('specification'),
         'config': str(config.relative_to(REPOSITORY)) if config.is_relative_to(REPOSITORY) else '',
         'config_sha256': hashlib.sha256(config.read_bytes()).hexdigest(),
+        'manifest_sha256': manifest_hash(manifest),
         'outcomes': dict(sorted(counts.items())),
     }
-    (out / 'run.json').write_text(json.dumps(facts, indent=2) + '\n', encoding='utf-8')
+
+
+def _judge(
+    report: dict[str, object], facts: dict[str, object], partial: bool, compare: bool
+) -> int:
+    say(f'outcomes: {facts["outcomes"]}')
     problems = _problems(report)
     if partial:
         problems = [p for p in problems if ': untested' not in p]
+    elif compare:
+        problems += _differences(facts)
     for problem in problems:
         say(problem)
     say('clean' if not problems else f'{len(problems)} requirements are not clean')
     return 1 if problems else 0
+
+
+def _differences(facts: dict[str, object]) -> list[str]:
+    """Return where the report in docs/conformance is not what this run found."""
+    path = KEPT / 'run.json'
+    if not path.exists():
+        return [f'{path.relative_to(REPOSITORY)} is missing; make it with --keep']
+    kept = json.loads(path.read_text(encoding='utf-8'))
+    return [
+        f'docs/conformance says {key} {kept.get(key)}, this run {value}; renew it with --keep'
+        for key, value in facts.items()
+        if kept.get(key) != value
+    ]
 
 
 def main() -> int:
@@ -109,12 +141,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='scripts/conformance', description=__doc__)
     parser.add_argument('--mode', default='streaming', choices=['streaming'])
     parser.add_argument('--out', type=Path, help='folder for report.json, run.json and traces')
+    parser.add_argument(
+        '--keep', action='store_true', help='renew the report in docs/conformance by this run'
+    )
     parser.add_argument('--only', action='append', default=[], help='run only this test')
     parser.add_argument('--config', type=Path, default=DEFAULT_CONFIG)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='awp-conformance-out-') as scratch:
         try:
-            return run(args.mode, args.out or Path(scratch), args.only, args.config.resolve())
+            out = args.out or Path(scratch)
+            status = run(args.mode, out, args.only, args.config.resolve())
+            if args.keep and not args.only:
+                for name in ('report.json', 'run.json'):
+                    shutil.copy(out / name, KEPT / name)
+            return status
         except CellError as error:
             say(str(error))
             return 2

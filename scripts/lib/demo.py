@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 from pathlib import Path
 import shutil
@@ -24,8 +25,8 @@ def say(text: str) -> None:
     print(f'[demo] {text}', flush=True)
 
 
-async def _admits(cell: Cell) -> str:
-    """Return '' once arm_01 may move, else why not yet; an observer's look at arm_state."""
+async def look(cell: Cell) -> tuple[dict[str, object], dict[str, object]]:
+    """Return the world manifest and what an observer sees of arm_01 on arm_state."""
     headers = {'Authorization': f'Bearer {cell.token}'}
     async with connect(
         cell.url, subprotocols=['awp'], additional_headers=headers, ping_interval=None
@@ -33,7 +34,7 @@ async def _admits(cell: Cell) -> str:
         await ws.send(_request(1, 'initialize', protocol_versions=['0.1'], agent={
             'name': 'demo-check', 'version': '1', 'vendor': 'demo',
         }, consumes_modalities=['text/event+json']))
-        await ws.recv()
+        manifest = json.loads(await ws.recv())['result']
         await ws.send(_request(2, 'session.open', mode='streaming',
                                subscribe=[{'channel': 'arm_state'}]))
         while True:
@@ -41,8 +42,7 @@ async def _admits(cell: Cell) -> str:
             if message.get('method') == 'obs.frame':
                 break
         await ws.send(_request(3, 'session.close'))
-        state = json.loads(_payload(message))
-    return '' if state['motion_permitted'] else f'{state["stops"]}'
+        return manifest, json.loads(_payload(message))
 
 
 def _request(number: int, method: str, **params: object) -> str:
@@ -50,8 +50,6 @@ def _request(number: int, method: str, **params: object) -> str:
 
 
 def _payload(message: dict[str, dict[str, str]]) -> bytes:
-    import base64
-
     return base64.b64decode(message['params']['payload_b64'])
 
 
@@ -63,9 +61,10 @@ def wait_for_robot(cell: Cell) -> None:
     """
     end = time.monotonic() + WAIT_S
     while True:
-        why = asyncio.run(_admits(cell))
-        if not why:
+        _, state = asyncio.run(look(cell))
+        if state['motion_permitted']:
             return
+        why = state['stops']
         if time.monotonic() > end or cell.dead():
             raise CellError(cell.dead() or f'the robot may not move: {why}')
         time.sleep(0.1)

@@ -1,0 +1,105 @@
+"""Owns the parts of the documents that are drawn from the code; ``--check`` says what is old."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+import sys
+
+from awp_ros_bridge.engine.transitions import RULES
+from awp_ros_bridge.ros.adapters.registry import infos
+from awp_ros_bridge.wire.lifecycle import mermaid
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def adapter_table() -> str:
+    """Return the table of adapters: what an action becomes on the ROS side."""
+    rows = [
+        '| adapter | ROS 2 interface | duration | params | limits checked | takes over |',
+        '| --- | --- | --- | --- | --- | --- |',
+    ]
+    for name, info in sorted(infos().items()):
+        schema = info.params_schema({})
+        needed = set(schema.get('required', []))
+        params = [f'`{p}`' if p in needed else f'`{p}?`' for p in schema.get('properties', {})]
+        limits = ', '.join(sorted(info.checkable_limits)) or 'none'
+        kind = f'`{info.ros_type}`' if info.ros_type else f'{info.kind}'
+        rows.append(
+            f'| `{name}` | {kind} | {"extended" if info.extended else "instant"} '
+            f'| {", ".join(params) or "none"} | {limits} '
+            f'| {"smoothly" if info.native_replace else "after a stop"} |'
+        )
+    return '\n'.join(rows)
+
+
+def rules_table() -> str:
+    """Return the table of what each cause does to an action, strongest first."""
+    rows = [
+        '| cause | before execution | `executing` | `cancelling` | waits for rest |',
+        '| --- | --- | --- | --- | --- |',
+    ]
+    for cause, rule in sorted(RULES.items()):
+        executing = rule.executing
+        if executing is None and rule.cancelling is not None:
+            via = f'`cancelling`, then {_end(rule.cancelling)}'
+        else:
+            via = _end(executing)
+        under = 'goes on' if rule.cancelling is None else _end(rule.cancelling)
+        if rule.cancelling is not None and rule.waits:
+            under = 'goes on under this reason' if rule.relabels else 'goes on'
+        rows.append(
+            f'| {cause.name.lower().replace("_", " ")} | {_end(rule.pre)} | {via} | {under} '
+            f'| {"yes" if rule.waits else "no"} |'
+        )
+    return '\n'.join(rows)
+
+
+def _end(row: tuple[str, str | None] | None) -> str:
+    if row is None:
+        return 'no effect'
+    state, reason = row
+    return f'`{state}`' + (f' (`{reason}`)' if reason else '')
+
+
+PARTS = {
+    REPOSITORY / 'README.md': {'adapters': adapter_table},
+    REPOSITORY / 'docs' / 'lifecycle.md': {
+        'diagram': lambda: f'```mermaid\n{mermaid()}\n```',
+        'rules': rules_table,
+    },
+}
+
+
+def filled(text: str, parts: dict[str, object]) -> str:
+    """Return a document with every generated part put between its markers."""
+    for name, make in parts.items():
+        begin, end = f'<!-- generated: {name} -->', f'<!-- end: {name} -->'
+        head, found, rest = text.partition(begin)
+        _, closed, tail = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f'no markers for {name!r}')
+        text = f'{head}{begin}\n{make()}\n{end}{tail}'  # type: ignore[operator]
+    return text
+
+
+def main() -> int:
+    """Write the documents, or say which are old."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--check', action='store_true', help='change nothing; exit 1 when old')
+    check = parser.parse_args().check
+    old = []
+    for path, parts in PARTS.items():
+        text = path.read_text(encoding='utf-8')
+        new = filled(text, dict(parts))
+        if new != text:
+            old.append(str(path.relative_to(REPOSITORY)))
+            if not check:
+                path.write_text(new, encoding='utf-8')
+    for name in old:
+        print(f'{name} {"is old: run scripts/lib/generated.py" if check else "written"}')
+    return 1 if check and old else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
