@@ -39,7 +39,7 @@ setup(
         'pin>=3.0',
         'pydantic>=2.6',
         'pyyaml>=6.0',
-        'websockets>=14',
+        'websockets>=14.1',
     ],
     zip_safe=False,
     maintainer='awp_ros_bridge maintainers',

@@ -1,5 +1,7 @@
 """Owns what happens later: calls and sleeps that the motion loop makes due, on its own clock."""
 
+from __future__ import annotations  # Jazzy's classes take no type arguments
+
 from collections.abc import Callable
 import heapq
 from itertools import count

@@ -5,6 +5,8 @@ No callback here blocks: an accepted goal's execute callback is a coroutine that
 future, and the loop sets the goal's final state and that future when the motion has ended.
 """
 
+from __future__ import annotations  # Jazzy's classes take no type arguments
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -96,6 +98,11 @@ class GoalServer:
         if 'stall' in self._faults:
             return True
         return run.handle.is_cancel_requested and 'ignore_cancel' in self._faults
+
+    @property
+    def has_open_goals(self) -> bool:
+        """Tell whether a goal runs or still owes its result."""
+        return bool(self._runs)
 
     def destroy(self) -> None:
         """Close the server."""

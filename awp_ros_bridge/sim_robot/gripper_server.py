@@ -39,7 +39,7 @@ class GripperServer:
         self._effort_n = MAX_EFFORT_N
         self._still_s = 0.0
         self._feedback = Rate(_FEEDBACK_HZ)
-        self._server = GoalServer(node, form.action_type, form.action_name, self, faults, delays)
+        self.server = GoalServer(node, form.action_type, form.action_name, self, faults, delays)
 
     def refusal(self, goal: object) -> str:
         """Say why a goal is rejected, empty where it is not."""
@@ -58,7 +58,7 @@ class GripperServer:
         name = self._form.action_name
         reason = self._gripper.refusal(name)  # it may have changed since the goal was checked
         if reason:
-            self._server.abort(run, self._form.result(self._state()), reason)
+            self.server.abort(run, self._form.result(self._state()), reason)
             return
         position, velocity, effort = self._form.command(run.request)
         motion = self._gripper.motion
@@ -86,11 +86,11 @@ class GripperServer:
         run = self._run
         if run is not None:
             self._forget()
-            self._server.abort(run, self._form.result(self._state()), why)
+            self.server.abort(run, self._form.result(self._state()), why)
 
     def destroy(self) -> None:
         """Close the server."""
-        self._server.destroy()
+        self.server.destroy()
 
     def turn(self, now_ns: int, elapsed_s: float) -> None:
         """Check the running goal once, after the finger has been moved."""
@@ -100,20 +100,20 @@ class GripperServer:
         if run.is_cancel_wanted:
             if run.handle.is_cancel_requested:
                 self._forget()
-                self._server.finish_cancel(run, self._form.result(self._state()))
+                self.server.finish_cancel(run, self._form.result(self._state()))
             return
         if self._feedback.is_due(now_ns):
-            self._server.publish_feedback(run, self._form.feedback(self._state()))
+            self.server.publish_feedback(run, self._form.feedback(self._state()))
         motion = self._gripper.motion
         self._still_s = self._still_s + elapsed_s if motion.is_at_rest else 0.0
-        if self._server.is_held_open(run):
+        if self.server.is_held_open(run):
             return
         if abs(motion.positions_rad[0] - self._target_m) < _REACHED_M and motion.is_at_rest:
             self._forget()
-            self._server.succeed(run, self._form.result(self._state(is_reached=True)))
+            self.server.succeed(run, self._form.result(self._state(is_reached=True)))
         elif self._still_s > _STALL_S:
             self._forget()
-            self._server.succeed(run, self._form.result(self._state(is_stalled=True)))
+            self.server.succeed(run, self._form.result(self._state(is_stalled=True)))
 
     def _state(self, *, is_stalled: bool = False, is_reached: bool = False) -> GripperState:
         motion = self._gripper.motion

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 import signal
 import sys
+import time
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ from awp_ros_bridge.sim_robot.node import SimRobot
 if TYPE_CHECKING:
     from rclpy.executors import Executor
 
-_FAREWELL_S = 0.1
+_LAST_RESULTS_S = 0.8
+_FAREWELL_S = 0.2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Bounded: the events executor's endless spin handles nothing in some releases.
         executor.spin_until_future_complete(ending, 1.0)
     robot.abort_goals('the robot shuts down')
+    end_s = time.monotonic() + _LAST_RESULTS_S
+    while robot.has_results_to_send and time.monotonic() < end_s:
+        executor.spin_once(0.02)
     executor.spin_until_future_complete(Future(), _FAREWELL_S)
     executor.remove_node(robot)
     robot.close()

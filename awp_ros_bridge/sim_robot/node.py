@@ -92,6 +92,13 @@ class SimRobot(Node):
         for gripper in self._grippers:
             gripper.abort(why)
 
+    @property
+    def has_results_to_send(self) -> bool:
+        """Tell whether a goal that was ended still owes its result."""
+        servers = [self._trajectories.server, self._primitives.server]
+        servers += [gripper.server for gripper in self._grippers]
+        return any(server.has_open_goals for server in servers)
+
     def close(self) -> None:
         """Close the action servers and the node."""
         self._trajectories.destroy()

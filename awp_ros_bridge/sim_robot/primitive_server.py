@@ -76,7 +76,7 @@ class PrimitiveServer:
         self._index = -1
         self._feedback = Rate(_FEEDBACK_HZ)
         self._planner = ThreadPoolExecutor(max_workers=1, thread_name_prefix='planner')
-        self._server = GoalServer(
+        self.server = GoalServer(
             node, ExecuteMotionPrimitiveSequence, ACTION_NAME, self, faults, delays
         )
 
@@ -93,7 +93,7 @@ class PrimitiveServer:
         reason = self._arm.refusal(ACTION_NAME)  # it may have changed since the goal was checked
         if reason or self._run is not None:
             why = reason or 'another goal was accepted first'
-            self._server.abort(run, _result(_Result.INVALID_GOAL, why), why)
+            self.server.abort(run, _result(_Result.INVALID_GOAL, why), why)
             return
         self._arm.owner = ACTION_NAME
         self._run = run
@@ -109,12 +109,12 @@ class PrimitiveServer:
         run = self._run
         if run is not None:
             self._forget()
-            self._server.abort(run, _result(_Result.INVALID_GOAL, why), why)
+            self.server.abort(run, _result(_Result.INVALID_GOAL, why), why)
 
     def destroy(self) -> None:
         """Close the server and the planning thread."""
         self._planner.shutdown(wait=False, cancel_futures=True)
-        self._server.destroy()
+        self.server.destroy()
 
     def turn(self, now_ns: int) -> None:
         """Bring the running goal one step on, after the joints have been moved."""
@@ -125,15 +125,15 @@ class PrimitiveServer:
         if run.is_cancel_wanted:
             if run.handle.is_cancel_requested and motion.is_at_rest:
                 self._forget()
-                self._server.finish_cancel(run, _result(_Result.SUCCESSFUL, 'canceled'))
+                self.server.finish_cancel(run, _result(_Result.SUCCESSFUL, 'canceled'))
             return
         if self._index >= 0 and self._feedback.is_due(now_ns):
             feedback = ExecuteMotionPrimitiveSequence.Feedback()
             feedback.current_primitive_index = self._index
-            self._server.publish_feedback(run, feedback)
+            self.server.publish_feedback(run, feedback)
         if self._index < 0:
             self._prepare(run)
-        elif self._is_target_reached() and not self._server.is_held_open(run):
+        elif self._is_target_reached() and not self.server.is_held_open(run):
             self._next(run)
 
     def _prepare(self, run: GoalRun) -> None:
@@ -160,7 +160,7 @@ class PrimitiveServer:
             return
         self._forget()
         done = _result(_Result.SUCCESSFUL, 'Motion primitives executed successfully')
-        self._server.succeed(run, done)
+        self.server.succeed(run, done)
 
     def _is_target_reached(self) -> bool:
         motion = self._arm.motion

@@ -62,7 +62,7 @@ class TrajectoryServer:
         self._run: GoalRun | None = None
         self._over_s = 0.0
         self._feedback = Rate(_FEEDBACK_HZ)
-        self._server = GoalServer(node, FollowJointTrajectory, ACTION_NAME, self, faults, delays)
+        self.server = GoalServer(node, FollowJointTrajectory, ACTION_NAME, self, faults, delays)
 
     def refusal(self, goal: FollowJointTrajectory.Goal) -> str:
         """Say why a goal is rejected, empty where it is not."""
@@ -76,7 +76,7 @@ class TrajectoryServer:
         self.abort('Current goal preempted by new incoming action.')
         reason = self._arm.refusal(ACTION_NAME)  # it may have changed since the goal was checked
         if reason:
-            self._server.abort(run, _result(_Result.INVALID_GOAL, reason), reason)
+            self.server.abort(run, _result(_Result.INVALID_GOAL, reason), reason)
             return
         goal = run.request
         fault = tolerance_fault(goal, ARM_JOINTS)
@@ -103,11 +103,11 @@ class TrajectoryServer:
         run = self._run
         if run is not None:
             self._forget()
-            self._server.abort(run, _result(_Result.INVALID_GOAL, why), why)
+            self.server.abort(run, _result(_Result.INVALID_GOAL, why), why)
 
     def destroy(self) -> None:
         """Close the server."""
-        self._server.destroy()
+        self.server.destroy()
 
     def turn(self, now_ns: int, elapsed_s: float) -> None:
         """Check the running goal once, after the joints have been moved."""
@@ -117,12 +117,12 @@ class TrajectoryServer:
         if run.is_cancel_wanted:
             if run.handle.is_cancel_requested:
                 self._forget()
-                self._server.finish_cancel(run, _Result())
+                self.server.finish_cancel(run, _Result())
             return
         motion = self._arm.motion
         if self._feedback.is_due(now_ns):
             self._send_feedback(run)
-        if self._server.is_held_open(run):
+        if self.server.is_held_open(run):
             return
         if motion.is_trajectory_over:
             self._over_s += elapsed_s
@@ -140,7 +140,7 @@ class TrajectoryServer:
         text = self._violation(self._tolerances.goal)
         if not text:
             self._forget()
-            self._server.succeed(run, _result(_Result.SUCCESSFUL, 'Goal successfully reached!'))
+            self.server.succeed(run, _result(_Result.SUCCESSFUL, 'Goal successfully reached!'))
             return
         allowed_s = self._tolerances.goal_time_s
         if allowed_s > 0.0 and self._over_s > allowed_s:
@@ -151,7 +151,7 @@ class TrajectoryServer:
     def _fail(self, run: GoalRun, code: int, why: str) -> None:
         self._forget()
         self._arm.motion.stop()
-        self._server.abort(run, _result(code, why), why)
+        self.server.abort(run, _result(code, why), why)
 
     def _forget(self) -> None:
         self._run = None
@@ -199,7 +199,7 @@ class TrajectoryServer:
         for point in (feedback.desired, feedback.actual, feedback.error):
             point.time_from_start.sec = int(time_s)
             point.time_from_start.nanosec = int((time_s % 1.0) * 1e9)
-        self._server.publish_feedback(run, feedback)
+        self.server.publish_feedback(run, feedback)
 
 
 def _point(sample: JointSample) -> JointTrajectoryPoint:

@@ -27,11 +27,11 @@ from websockets.protocol import State
 from awp_ros_bridge.engine.effects import SendFrame, SendMessage
 from awp_ros_bridge.engine.inputs import FramesDropped
 from awp_ros_bridge.transport.access import Admission
+from awp_ros_bridge.transport.framing import encode_frame
 from awp_ros_bridge.transport.limits import Limits, TokenBucket
 from awp_ros_bridge.transport.outbox import Outbox, OutboxStats
 from awp_ros_bridge.transport.port import Host
 from awp_ros_bridge.wire import codec
-from awp_ros_bridge.wire.frames import encode_binary, encode_inline, Frame
 
 _log = logging.getLogger(__name__)
 
@@ -361,26 +361,6 @@ class Link:
     def _lost(self, because: str) -> None:
         """Report the end; called exactly once."""
         raise NotImplementedError
-
-
-def encode_frame(effect: SendFrame, sent_ns: int) -> str | bytes:
-    """
-    Put a frame in the form of its binding, stamped with the time it leaves.
-
-    :return: text for the inline binding (AWP-DAT-004), bytes for a stream (AWP-TRN-013).
-    """
-    frame = Frame(
-        channel_id=effect.channel_id,
-        seq=effect.seq,
-        ts_mono_ns=effect.ts_mono_ns,
-        flags=effect.flags,
-        payload=effect.payload,
-        ts_sim_ns=effect.sim_ns,
-        ts_send_ns=sent_ns - effect.clock_zero_ns,  # AWP-OBS-006
-    )
-    if not effect.inline:
-        return encode_binary(frame)
-    return codec.encode({'jsonrpc': '2.0', 'method': 'obs.frame', 'params': encode_inline(frame)})
 
 
 def _bound_unsent(transport: asyncio.BaseTransport) -> None:

@@ -61,9 +61,9 @@ def _integral(value: Any) -> Any:
     return value
 
 
-def _only_lists(value: Any) -> Any:
+def _tuple(value: Any) -> Any:
     if type(value) is list or type(value) is tuple:
-        return value
+        return tuple(value)
     raise ValueError('must be an array')
 
 
@@ -101,22 +101,11 @@ PreemptionPolicy = Literal['queue', 'replace', 'blend', 'reject']
 AdminOperation = Literal['snapshot', 'restore', 'reset', 'tick']
 
 # Arrays become tuples: nothing in a message changes after it was read.
-Array = Annotated[tuple[T, ...], Field(strict=False), BeforeValidator(_only_lists)]
-NonEmpty = Annotated[
-    tuple[T, ...], Field(strict=False, min_length=1), BeforeValidator(_only_lists)
-]
-UniqueArray = Annotated[
-    tuple[H, ...], Field(strict=False), BeforeValidator(_only_lists), AfterValidator(_unique)
-]
-UniqueNonEmpty = Annotated[
-    tuple[H, ...],
-    Field(strict=False, min_length=1),
-    BeforeValidator(_only_lists),
-    AfterValidator(_unique),
-]
-UniqueTwoOrMore = Annotated[
-    tuple[H, ...],
-    Field(strict=False, min_length=2),
-    BeforeValidator(_only_lists),
-    AfterValidator(_unique),
-]
+_ARRAY = BeforeValidator(_tuple)
+_UNIQUE = AfterValidator(_unique)
+
+Array = Annotated[tuple[T, ...], _ARRAY]
+NonEmpty = Annotated[tuple[T, ...], Field(min_length=1), _ARRAY]
+UniqueArray = Annotated[tuple[H, ...], _ARRAY, _UNIQUE]
+UniqueNonEmpty = Annotated[tuple[H, ...], Field(min_length=1), _ARRAY, _UNIQUE]
+UniqueTwoOrMore = Annotated[tuple[H, ...], Field(min_length=2), _ARRAY, _UNIQUE]

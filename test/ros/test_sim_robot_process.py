@@ -69,7 +69,7 @@ def test_joint_state_rate(
     peer: RosPeer,
     started: Callable[..., StartedProcess],
     rate_hz: float,
-    record_property: Callable[[str, object], None],
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     process = started({'joint_state_rate_hz': rate_hz})
     states = peer.listen(JointState, 'joint_states', 1000)
@@ -78,7 +78,7 @@ def test_joint_state_rate(
     peer.turn_for(2.0)
     stamps = [m.header.stamp.sec + m.header.stamp.nanosec * 1e-9 for m in states.messages]
     measured_hz = (len(stamps) - 1) / (stamps[-1] - stamps[0])
-    record_property('joint_states_hz', measured_hz)
+    record_testsuite_property('joint_states_hz', measured_hz)
     assert 0.4 * rate_hz < measured_hz < 1.15 * rate_hz  # a machine may be too busy for more
     assert len(states.newest.name) == len(states.newest.effort) == 7
     states.close()
@@ -169,7 +169,7 @@ def test_a_namespace_moves_every_name_but_tf(
 def test_processor_time(
     peer: RosPeer,
     started: Callable[..., StartedProcess],
-    record_property: Callable[[str, object], None],
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     process = started({})
     states = peer.listen(JointState, 'joint_states')
@@ -179,7 +179,7 @@ def test_processor_time(
         before_s, start_s = process.cpu_s(), time.monotonic()
         peer.turn_for(2.0)
         share = (process.cpu_s() - before_s) / (time.monotonic() - start_s)
-        record_property(f'cpu_share_{what}_at_100_hz', share)
+        record_testsuite_property(f'cpu_share_{what}_at_100_hz', share)
         assert share < 0.5  # a coarse bound: the machine may be shared
         if goal is not None:
             goal.wait_result()

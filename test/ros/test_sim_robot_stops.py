@@ -64,7 +64,7 @@ def test_the_signal_trips_and_clears_within_fifty_milliseconds(
     peer: RosPeer,
     sim_robot: StartedProcess,
     stops: dict[str, Listener],
-    record_property: Callable[[str, object], None],
+    record_testsuite_property: Callable[[str, object], None],
 ) -> None:
     e_stop = stops['e_stop']
     taken_ms = []
@@ -79,8 +79,8 @@ def test_the_signal_trips_and_clears_within_fifty_milliseconds(
         )
         taken_ms.append((time.monotonic() - start_s) * 1e3)
     taken_ms.sort()
-    record_property('e_stop_signal_to_topic_ms_median', taken_ms[len(taken_ms) // 2])
-    record_property('e_stop_signal_to_topic_ms_max', taken_ms[-1])
+    record_testsuite_property('e_stop_signal_to_topic_ms_median', taken_ms[len(taken_ms) // 2])
+    record_testsuite_property('e_stop_signal_to_topic_ms_max', taken_ms[-1])
     # A machine that is out of processor time may hold up one of forty for a scheduling period.
     assert taken_ms[-2] < 50.0, taken_ms
     assert taken_ms[-1] < 200.0, taken_ms

@@ -10,11 +10,10 @@ from transport_rig import (
     agent,
     frame,
     message,
-    RawClient,
     received,
-    RecordingHost,
     serving,
-    SESSION_TOKEN,
+    stall,
+    stats_of,
     stream,
     until,
 )
@@ -31,41 +30,9 @@ from awp_ros_bridge.engine.inputs import (
     TextReceived,
 )
 from awp_ros_bridge.transport.limits import Limits
-from awp_ros_bridge.transport.server import WebSocketTransport
-from awp_ros_bridge.transport.websocket import LinkStats
 from awp_ros_bridge.wire.frames import decode_binary, decode_inline, Frame, KEYFRAME, RESYNC
 
 TEXT, BINARY, CLOSE = 1, 2, 8
-
-
-def stats_of(transport: WebSocketTransport, conn: int) -> LinkStats:
-    """Return the counters of one connection."""
-    return next(stats for stats in transport.stats() if stats.conn == conn)
-
-
-async def stall(
-    host: RecordingHost, transport: WebSocketTransport, url: str, *, on_stream: bool = False
-) -> tuple[RawClient, int, int]:
-    """
-    Open a connection whose client stops reading and send frames until its window is full.
-
-    :return: the client, the number of the connection, and the last seq that was sent.
-    """
-    kind = StreamOpened if on_stream else ConnectionOpened
-    before = len(host.of(kind))
-    if on_stream:
-        raw = await RawClient.open(url, path='/stream', token=SESSION_TOKEN)
-    else:
-        raw = await RawClient.open(url)
-    opened = await host.first(kind, before + 1)
-    conn = opened.stream if on_stream else opened.conn
-    seq = 0
-    while stats_of(transport, conn).outbox.frames.get(1) is None:
-        seq += 1
-        transport.apply(frame(conn, seq, inline=not on_stream))
-        await asyncio.sleep(0)
-        assert seq < 10_000, 'the socket takes everything'
-    return raw, conn, seq
 
 
 @pytest.mark.parametrize('on_stream', [False, True])

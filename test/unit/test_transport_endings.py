@@ -8,7 +8,6 @@ import json
 import logging
 
 import pytest
-from test_transport_delivery import stall, stats_of
 from transport_rig import (
     agent,
     frame,
@@ -17,6 +16,8 @@ from transport_rig import (
     received,
     serving,
     SESSION_TOKEN,
+    stall,
+    stats_of,
     stream,
     TOKEN,
     until,

@@ -17,10 +17,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
 from awp_ros_bridge.engine.effects import SendFrame, SendMessage
-from awp_ros_bridge.engine.inputs import Input
+from awp_ros_bridge.engine.inputs import ConnectionOpened, Input, StreamOpened
 from awp_ros_bridge.transport.access import TokenGate
 from awp_ros_bridge.transport.limits import Limits
 from awp_ros_bridge.transport.server import WebSocketTransport
+from awp_ros_bridge.transport.websocket import LinkStats
 from awp_ros_bridge.wire.frames import KEYFRAME
 
 TOKEN = 'agent-token-0123456789'
@@ -216,6 +217,36 @@ class RawClient:
     def close(self) -> None:
         """Close the TCP connection."""
         self.sock.close()
+
+
+def stats_of(transport: WebSocketTransport, conn: int) -> LinkStats:
+    """Return the counters of one connection."""
+    return next(stats for stats in transport.stats() if stats.conn == conn)
+
+
+async def stall(
+    host: RecordingHost, transport: WebSocketTransport, url: str, *, on_stream: bool = False
+) -> tuple[RawClient, int, int]:
+    """
+    Open a connection whose client stops reading and send frames until its window is full.
+
+    :return: the client, the number of the connection, and the last seq that was sent.
+    """
+    kind = StreamOpened if on_stream else ConnectionOpened
+    before = len(host.of(kind))
+    if on_stream:
+        raw = await RawClient.open(url, path='/stream', token=SESSION_TOKEN)
+    else:
+        raw = await RawClient.open(url)
+    opened = await host.first(kind, before + 1)
+    conn = opened.stream if on_stream else opened.conn
+    seq = 0
+    while stats_of(transport, conn).outbox.frames.get(1) is None:
+        seq += 1
+        transport.apply(frame(conn, seq, inline=not on_stream))
+        await asyncio.sleep(0)
+        assert seq < 10_000, 'the socket takes everything'
+    return raw, conn, seq
 
 
 def message(conn: int, text: str = 'm', session_id: str | None = None) -> SendMessage:
