@@ -37,7 +37,7 @@ setup(
         'numpy>=1.26',
         'orjson>=3.8',
         'pin>=3.0',
-        'pydantic>=2.6',
+        'pydantic>=2.7',
         'pyyaml>=6.0',
         'websockets>=14.1',
     ],

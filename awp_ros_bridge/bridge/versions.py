@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-NEEDED = {'websockets': (14, 1), 'pydantic': (2, 6), 'jsonschema': (4, 10)}
+NEEDED = {'websockets': (14, 1), 'pydantic': (2, 7), 'jsonschema': (4, 10)}
 
 
 def problems(installed: dict[str, str | None] | None = None) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import re
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Strict
 from pydantic_core import PydanticCustomError
 
 T = TypeVar('T')
@@ -131,4 +131,5 @@ MessageType = Annotated[str, _interface('msg'), Word('ROS message type')]
 ServiceType = Annotated[str, _interface('srv'), Word('ROS service type')]
 FieldPath = Annotated[str, AfterValidator(_field_path), Word('field path')]
 TfFrame = Annotated[str, AfterValidator(_tf_frame), Word('tf frame')]
-Items = Annotated[tuple[T, ...], Field(strict=False)]
+# No Field here: some versions of pydantic keep the default of one use in what is shared.
+Items = Annotated[tuple[T, ...], Strict(False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from annotated_types import Gt, Le
 from pydantic import Discriminator, Field, Tag
 
 from awp_ros_bridge.config.base import (
@@ -20,7 +21,7 @@ from awp_ros_bridge.config.base import (
 
 TF_CHANNEL = 'awp.tf'  # AWP-UNI-004, declared by the bridge itself whenever frames are configured
 LossClass = Literal['reliable', 'latest-wins']
-Rate = Annotated[float, Field(gt=0, le=10_000)]
+Rate = Annotated[float, Gt(0), Le(10_000)]
 UnitSuffix = Literal[
     'm', 'rad', 's', 'ms', 'ns', 'mps', 'radps', 'mps2', 'radps2', 'n', 'nm', 'kg', 'hz',
     'pa', 'k', 'v', 'a', 't', 'j', 'w', 'none',

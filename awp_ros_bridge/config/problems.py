@@ -95,7 +95,8 @@ def dotted(path: Sequence[str | int]) -> str:
         if isinstance(part, int):
             text += f'[{part}]'
         else:
-            text += f'.{part}' if text else part
+            name = part if part.isprintable() else repr(part)  # a problem stays on one line
+            text += f'.{name}' if text else name
     return text
 
 

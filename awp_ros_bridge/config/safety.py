@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any, Literal
 
+from annotated_types import Gt, Le
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Discriminator,
     Field,
     model_validator,
+    Strict,
     Tag,
 )
 
@@ -31,7 +33,7 @@ from awp_ros_bridge.engine.inputs import Meaning
 BEHAVIORS = ('hold', 'safe_stop', 'park')
 Scalar = bool | int | float | str
 StopStep = Literal['cancel_goals', 'wait_at_rest']
-Velocity = Annotated[float, Field(gt=0, le=100)]
+Velocity = Annotated[float, Gt(0), Le(100)]
 
 
 def _behavior(text: str) -> str:
@@ -142,7 +144,7 @@ class SafetyInput(StrictModel):
     """Path of the field that decides, such as data or status.level."""
     unsafe_when: Annotated[Condition, BeforeValidator(_as_condition)]
     """Value that forbids motion, or one of {equals, in, above, below, bit: ...}."""
-    means: Annotated[Meaning, Field(strict=False)]
+    means: Annotated[Meaning, Strict(False)]
     """What an engaged input is: e_stop, protective_stop, fault, not_ready, manual_mode or
     degraded."""
     freshness: Freshness
@@ -229,7 +231,7 @@ AtRest = Annotated[
     Discriminator(_rest_tag),
 ]
 
-Vector = Annotated[tuple[float, float, float], Field(strict=False)]
+Vector = Annotated[tuple[float, float, float], Strict(False)]
 
 
 class Spatial(StrictModel):
@@ -237,7 +239,7 @@ class Spatial(StrictModel):
 
     frame: Identifier
     """Frame of the box: the root or a key of frames.include."""
-    aabb_m: Annotated[tuple[Vector, Vector], Field(strict=False)]
+    aabb_m: Annotated[tuple[Vector, Vector], Strict(False)]
     """Lower and upper corner of the box, [[x, y, z], [x, y, z]]."""
 
     @model_validator(mode='after')

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import copy
 from dataclasses import dataclass
+import json
 from typing import Any
 
 import yaml
@@ -59,10 +61,12 @@ actions:
 """
 
 
+_PLAIN: Json = yaml.safe_load(SAMPLE)
+
+
 def sample() -> Json:
     """Return the sample as plain values that a test may change."""
-    data: Json = yaml.safe_load(SAMPLE)
-    return data
+    return copy.deepcopy(_PLAIN)
 
 
 def loaded(change: Callable[[Json], object] | None = None, adapters: Any = None) -> LoadResult:
@@ -70,7 +74,8 @@ def loaded(change: Callable[[Json], object] | None = None, adapters: Any = None)
     data = sample()
     if change is not None:
         change(data)
-    return load_text(yaml.safe_dump(data, sort_keys=False), 'robot.yaml', adapters)
+    text = json.dumps(data, indent=1).replace('Infinity', '.inf')  # JSON is YAML
+    return load_text(text, 'robot.yaml', adapters)
 
 
 def config(change: Callable[[Json], object] | None = None) -> BridgeConfig:
@@ -80,11 +85,15 @@ def config(change: Callable[[Json], object] | None = None) -> BridgeConfig:
     return result.config
 
 
+def _parts(path: str) -> list[Any]:
+    return [int(part) if part.isdigit() else part for part in path.split('/')]
+
+
 def put(path: str, value: Any) -> Callable[[Json], None]:
     """Return a change that puts a value at a dotted path."""
 
     def change(data: Any) -> None:
-        *way, last = [int(part) if part.isdigit() else part for part in path.split('/')]
+        *way, last = _parts(path)
         for part in way:
             data = data[part] if isinstance(data, list) else data.setdefault(part, {})
         data[last] = value
@@ -96,7 +105,7 @@ def drop(path: str) -> Callable[[Json], None]:
     """Return a change that removes what stands at a dotted path."""
 
     def change(data: Any) -> None:
-        *way, last = [int(part) if part.isdigit() else part for part in path.split('/')]
+        *way, last = _parts(path)
         for part in way:
             data = data[part]
         del data[last]

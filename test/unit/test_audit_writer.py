@@ -1,5 +1,6 @@
 """Tests the audit log on disks that work: shape, chain, parts, order, times, quota."""
 
+from functools import partial
 import hashlib
 import json
 from pathlib import Path
@@ -71,6 +72,13 @@ def test_secrets_do_not_reach_the_disk(tmp_path: Path) -> None:
     assert b'S3CRET' not in files(tmp_path)[0].read_bytes()
 
 
+def has_end(folder: Path, name: str) -> bool:
+    return any(
+        path.stem.endswith(f'_{name}') and b'"kind":"end"' in path.read_bytes()
+        for path in files(folder)
+    )
+
+
 def test_a_close_is_on_disk_within_its_time(tmp_path: Path) -> None:
     disk = Disk()
     with running(tmp_path, opener=disk.open) as log:
@@ -82,13 +90,7 @@ def test_a_close_is_on_disk_within_its_time(tmp_path: Path) -> None:
             log.open(name, 0, {})
             began = time.monotonic()
             log.close(name)
-            until(
-                lambda name=name: any(
-                    path.stem.endswith(f'_{name}') and b'"kind":"end"' in path.read_bytes()
-                    for path in files(tmp_path)
-                ),
-                'the end record',
-            )
+            until(partial(has_end, tmp_path, name), 'the end record')
             took_s.append(time.monotonic() - began)
     assert min(took_s) < 0.3, took_s
     assert disk.syncs >= 6

@@ -35,7 +35,7 @@ def test_log_level_of_another_logger_is_not_ours() -> None:
 
 
 def test_old_and_missing_libraries_are_named_with_what_was_found() -> None:
-    found = versions.problems({'websockets': '10.4', 'pydantic': '2.6.0', 'jsonschema': None})
+    found = versions.problems({'websockets': '10.4', 'pydantic': '2.7.0', 'jsonschema': None})
     assert len(found) == 2
     assert 'websockets 10.4 was found, 14.1 or newer' in found[0]
     assert 'jsonschema is not installed' in found[1]

@@ -337,7 +337,7 @@ def test_warnings_are_marked_and_do_not_forbid() -> None:
     assert result.config is not None
     assert [problem.severity for problem in result.problems] == [Severity.WARNING]
     assert result.warnings == result.problems
-    assert 'robot.yaml:4: guardian: warning: this version has no guardian' in str(
+    assert 'robot.yaml:6: guardian: warning: this version has no guardian' in str(
         result.problems[0]
     )
 
@@ -350,7 +350,68 @@ def test_long_values_are_shortened() -> None:
 
 def test_paths_and_units_are_written_as_people_read_them() -> None:
     assert dotted(('a', 'b', 0, 'c')) == 'a.b[0].c'
+    assert dotted(('a', 'b\nc')) == "a.'b\\nc'"
     assert unit_of(('max_velocity_mps', 0)) == ' m/s'
     assert unit_of(()) == ''
     assert nearest('x', ()) == 'nothing may stand here'
     assert str(Problem('f', 0, '', 'what', 'do')) == 'f: what; do'
+
+
+@pytest.mark.parametrize(
+    ('path', 'value', 'problem'),
+    [
+        (
+            'embodiments/arm_01/envelope/spatial/aabb_m',
+            [[0, 0, 0], [1, 1, 1], [2, 2, 2]],
+            'embodiments.arm_01.envelope.spatial.aabb_m: it has too many items; write at most 2',
+        ),
+        (
+            'embodiments/arm_01/kinematics',
+            {'urdf': {'file': 'a', 'topic': 'b'}, 'base_frame': 'a', 'tip_frame': 'b'},
+            "embodiments.arm_01.kinematics.urdf.topic: unknown key 'topic'; known here: file",
+        ),
+    ],
+)
+def test_shapes_are_checked(path: str, value: object, problem: str) -> None:
+    assert said(loaded(put(path, value))) == [problem]
+
+
+def test_nothing_more_is_said_where_too_little_is_left() -> None:
+    result = load_text('embodiments: {a: 5}\nactions: {b: 5}\nworld: {name: a, vendor: b}\n')
+    assert [problem.path for problem in result.problems] == ['embodiments.a', 'actions.b']
+
+
+def test_a_robot_description_may_come_from_a_file() -> None:
+    kinematics = {'urdf': {'file': 'arm.urdf'}, 'base_frame': 'a', 'tip_frame': 'b'}
+    config = loaded(put('embodiments/arm_01/kinematics', kinematics)).config
+    assert config is not None
+    again = type(config).model_validate({name: getattr(config, name) for name in dict(config)})
+    assert again == config
+
+
+@pytest.mark.parametrize(
+    'path',
+    [
+        'world/name',
+        'embodiments',
+        'actions',
+        'embodiments/arm_01/kind',
+        'embodiments/arm_01/actions',
+        f'{INPUT}/topic',
+        f'{INPUT}/type',
+        f'{INPUT}/field',
+        f'{INPUT}/unsafe_when',
+        f'{INPUT}/means',
+        'embodiments/arm_01/envelope/spatial/frame',
+        'embodiments/arm_01/envelope/spatial/aabb_m',
+        'channels/proprio/rate_hz',
+        'channels/proprio/loss_class',
+        'actions/move/adapter',
+    ],
+)
+def test_what_has_no_safe_default_must_be_written(path: str) -> None:
+    key = path.rpartition('/')[2]
+    (problem,) = said(loaded(drop(path)))
+    assert (
+        problem == f"{path.replace('/0/', '[0]/').replace('/', '.')}: '{key}' is missing; add it"
+    )
