@@ -176,7 +176,7 @@ class World:
         self.loop.post_from_thread(AuditChanged(writable, detail))
 
     def _engine_failed(self, detail: str) -> None:
-        """End after a fault of the engine; no beat follows, so the safety thread stops the robot."""
+        """End after a fault of the engine: without beats the safety thread stops the robot."""
         self.fault = detail
         self.ended.set()
 

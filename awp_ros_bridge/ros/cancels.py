@@ -20,6 +20,7 @@ from awp_ros_bridge.ros.runtime import Deadline, RosThread
 
 _LOG = logging.getLogger(__name__)
 
+RETRY_NS = 30_000_000  # a cancel that overtook its goal is repeated until the goal is known
 ANSWER_NS = 1_000_000_000  # then the wait is named; the answer still counts
 FORGET_NS = 20_000_000_000
 
@@ -59,6 +60,11 @@ class Canceller:
         self._clients: dict[str, Client[Any, Any]] = {
             server: node.create_client(CancelGoal, name) for server, name in services.items()
         }
+
+    def is_ready(self, server: str) -> bool:
+        """Tell whether a cancel would reach the server; any thread."""
+        client = self._clients.get(server)
+        return client is not None and client.service_is_ready()
 
     @property
     def outstanding(self) -> int:
@@ -106,5 +112,13 @@ class Canceller:
             unknown = (Cancel.REFUSED, f'answered code {response.return_code}')
             state, said = _ANSWERS.get(response.return_code, unknown)
         detail = f'{goal.server} {said}' if said else ''
+        if state is Cancel.UNCONFIRMED and self._goals.reopen_cancel(goal):
+            self._thread.call_later(RETRY_NS, lambda: self._retry(goal))
+            return
         self._goals.cancel_answered(goal, state, detail)
         self._on_answer(goal, state, detail)
+
+    def _retry(self, goal: LiveGoal) -> None:
+        """Send once more while the acceptance is outstanding; with it, its thread cancels."""
+        if self._goals.get(goal.goal_id) is goal:
+            self.cancel(goal)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _LONGEST_AGE_NS = 1_000_000_000
 
@@ -23,8 +24,7 @@ class Clocks:
     uses_sim_time: Callable[[], bool] = lambda: False
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(NamedTuple):
     """
     When a sample was captured.
 

@@ -30,14 +30,14 @@ class JointStateReader:
     An instance keeps what it saw: use it from one thread.
 
     :ivar names: joint names of the last message
-    :ivar is_new_layout: whether the last message had other names than the one before
     """
 
     def __init__(self) -> None:
         self.names: tuple[str, ...] = ()
-        self.is_new_layout = True
         self._block = b''
         self._end = 0
+        self._sizes = (-1, -1, -1)
+        self._rows = _COUNT
 
     def read(self, raw: bytes) -> tuple[int, Numbers, Numbers, Numbers]:
         """
@@ -48,16 +48,40 @@ class JointStateReader:
         try:
             seconds, nanos = _TIME.unpack_from(raw, _BODY)
             # Frame and names are the bytes between the stamp and the first row.
-            self.is_new_layout = not (self._end and raw[12 : self._end] == self._block)
-            if self.is_new_layout:
+            if not (self._end and raw.startswith(self._block, 12)):
                 self._learn(raw)
-            positions, at = _doubles(raw, self._end)
-            velocities, at = _doubles(raw, at)
-            efforts, _ = _doubles(raw, at)
+            rows = self._as_before(raw) or self._read_rows(raw)
         except (struct.error, UnicodeDecodeError) as error:
             self._end = 0
             raise NotPlainCdr(str(error)) from error
-        return seconds * 1_000_000_000 + nanos, positions, velocities, efforts
+        return seconds * 1_000_000_000 + nanos, *rows
+
+    def _as_before(self, raw: bytes) -> tuple[Numbers, Numbers, Numbers] | None:
+        """Read the rows in one go, if they are as long as those of the message before."""
+        first, second, _ = self._sizes
+        if first < 0 or len(raw) - self._end < self._rows.size:
+            return None
+        found = self._rows.unpack_from(raw, self._end)
+        after = first + 1
+        last = after + second + 1
+        if (found[0], found[after], found[last]) != self._sizes:
+            return None
+        return found[1:after], found[after + 1 : last], found[last + 1 :]
+
+    def _read_rows(self, raw: bytes) -> tuple[Numbers, Numbers, Numbers]:
+        """Read the rows one by one, and learn how long they are."""
+        self._sizes = (-1, -1, -1)
+        rows, pattern, at = [], '<', self._end
+        for _ in range(3):
+            begin = _aligned(at, 4)
+            row, end = _doubles(raw, at)
+            gap = end - begin - 4 - 8 * len(row)
+            pattern += f'{begin - at}xI{gap}x{len(row)}d'
+            rows.append(row)
+            at = end
+        self._rows = struct.Struct(pattern)
+        self._sizes = (len(rows[0]), len(rows[1]), len(rows[2]))
+        return rows[0], rows[1], rows[2]
 
     def _learn(self, raw: bytes) -> None:
         _check_plain(raw)
@@ -68,6 +92,7 @@ class JointStateReader:
             name, at = _text(raw, at)
             names.append(name.decode())
         self.names, self._block, self._end = tuple(names), raw[12:at], at
+        self._sizes = (-1, -1, -1)
 
 
 def read_stamp_ns(raw: bytes) -> int:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 import logging
 from pathlib import Path
 import threading
 from typing import Any
 from xml.etree import ElementTree
+
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import String
 
 from awp_ros_bridge.config import BridgeConfig, Kinematics, UrdfFile
 from awp_ros_bridge.kinematics.chain import Chain, ChainError
@@ -82,11 +87,12 @@ class Descriptions:
             if not isinstance(kinematics.urdf, UrdfFile) and kinematics.urdf.topic == topic:
                 self._take(name, urdf)
 
-    def subscribe(self, node: Any) -> None:
-        """Subscribe to the description topics; on the node's own thread."""
-        from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-        from std_msgs.msg import String
+    def subscribe(self, node: Node, guard: Callable[[Callable[..., None]], Any]) -> None:
+        """
+        Subscribe to the description topics; on the node's own thread.
 
+        :param guard: makes a callback report an exception instead of raising it
+        """
         latched = QoSProfile(
             depth=1,
             reliability=ReliabilityPolicy.RELIABLE,
@@ -94,7 +100,11 @@ class Descriptions:
         )
         for topic in self.topics:
             node.create_subscription(
-                String, topic, lambda message, t=topic: self.heard(t, message.data), latched
+                String,
+                topic,
+                guard(lambda message, t=topic: self.heard(t, message.data)),
+                latched,
+                event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             )
 
     def _take(self, name: str, urdf: str) -> None:

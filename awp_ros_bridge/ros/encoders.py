@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from pydantic_core import to_json
+import orjson
 from rclpy.serialization import deserialize_message
 
 from awp_ros_bridge.manifest.channels import JOINT_STATE
@@ -49,7 +49,7 @@ class JointStateEncoder:
         self._names: tuple[str, ...] | None = None
         self._head = b''
         self._nulls: list[float | None] = []
-        self._slides: tuple[bool, ...] = ()
+        self._slides: tuple[int, ...] = ()
 
     def encode(self, raw: bytes) -> tuple[bytes, int | None]:
         """Return the payload and the stamp in ns."""
@@ -67,25 +67,25 @@ class JointStateEncoder:
             body = dict(zip(_TURNING, values, strict=True))
         else:
             body = self._by_unit(values)
-        return self._head + to_json(body, inf_nan_mode='null')[1:], stamp_ns
+        # Numbers that are not finite become null here.
+        return self._head + orjson.dumps(body)[1:], stamp_ns
 
     def _learn(self, names: tuple[str, ...]) -> None:
         self._names = names
         self._nulls = [None] * len(names)
-        self._slides = tuple(name in self._prismatic for name in names)
-        self._head = b'{"name":' + to_json(names) + b','
+        self._slides = tuple(i for i, name in enumerate(names) if name in self._prismatic)
+        self._head = b'{"name":' + orjson.dumps(names) + b','
 
     def _fitted(self, row: Sequence[float | None]) -> Sequence[float | None]:
         return [*row, *self._nulls][: len(self._nulls)]
 
     def _by_unit(self, rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
         body: dict[str, Any] = {}
-        for key, row in zip(_TURNING, rows, strict=True):
-            pairs = zip(row, self._slides, strict=True)
-            body[key] = [None if slides else value for value, slides in pairs]
-        for key, row in zip(_SLIDING, rows, strict=True):
-            pairs = zip(row, self._slides, strict=True)
-            body[key] = [value if slides else None for value, slides in pairs]
+        for turning, sliding, row in zip(_TURNING, _SLIDING, rows, strict=True):
+            body[turning] = turns = list(row)
+            body[sliding] = slides = self._nulls.copy()
+            for index in self._slides:
+                slides[index], turns[index] = turns[index], None
         return body
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from awp_ros_bridge.engine.inputs import ObservationCaptured
 from awp_ros_bridge.ros.capture_time import CaptureClock, Clocks
 
-# How far a stream may run ahead of its even spacing: scheduling is never even.
-_BURST_NS = 20_000_000
+# What was held up, by a busy machine say, may come in a burst: this much of it is no excess rate.
+_BURST_NS = 100_000_000
 # A publisher's clock may run a little faster than ours.
 _TOLERANCE = 0.98
 
@@ -116,7 +116,7 @@ class ChannelFeed:
 
     def _deliver(self, now_ns: int) -> None:
         self._is_held = False
-        self._due_ns = max(self._due_ns, now_ns - _BURST_NS) + self._period_ns
+        self._due_ns = max(self._due_ns or now_ns, now_ns - _BURST_NS) + self._period_ns
         self._send()
 
     def _send(self) -> None:

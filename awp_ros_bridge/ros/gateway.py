@@ -144,6 +144,7 @@ class RosGateway:
             self.goals,
             self._plans,
             self._cancellers[self.goals_thread],
+            self._cancellers[self.safety_thread],
             self.rest,
         )
         self._reset.start(main, self._config)
@@ -173,13 +174,13 @@ class RosGateway:
         ended = not len(self.goals)
         if self._observations is not None:
             self._observations.close()
-        for thread in (self.observations_thread, self.goals_thread, self.safety_thread):
-            thread.stop(max(0.5, ends_s - time.monotonic()))
-        for thread in (self.observations_thread, self.goals_thread, self.safety_thread):
-            if not thread.is_alive:
+        threads = (self.observations_thread, self.goals_thread, self.safety_thread)
+        stopped = [thread.stop(max(0.5, ends_s - time.monotonic())) for thread in threads]
+        if all(stopped):  # what a stuck thread still uses is left to the end of the process
+            for thread in threads:
                 thread.close()
-        for node in self._nodes:
-            node.destroy_node()
+            for node in self._nodes:
+                node.destroy_node()
         self._nodes = []
         self._context.try_shutdown()
         return ended
@@ -306,9 +307,9 @@ class RosGateway:
         self._observations.start()
 
     def _canceller(self) -> Canceller:
-        """Return the canceller of the calling thread; the safety one where it has none."""
-        mine = self.goals_thread.is_current or self.safety_thread.failure is not None
-        return self._cancellers[self.goals_thread if mine else self.safety_thread]
+        """Return the canceller of the calling thread, the safety or the goals thread."""
+        mine = self.safety_thread if self.safety_thread.is_current else self.goals_thread
+        return self._cancellers[mine]
 
     def _on_cancel_answer(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
         self.goals_thread.post(self._require_desk().cancel_answered, goal, answer, detail)

@@ -29,7 +29,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class GoalDesk:
-    """Takes goals on the goals thread and gives them to who knows their kind."""
+    """
+    Takes goals on the goals thread and gives them to who knows their kind.
+
+    :param canceller: sends cancels from the goals thread.
+    :param stopper: sends cancels from the safety thread; a server it does not reach is not there.
+    """
 
     def __init__(
         self,
@@ -40,9 +45,11 @@ class GoalDesk:
         goals: LiveGoals,
         plans: Mapping[Key, ActionPlan],
         canceller: Canceller,
+        stopper: Canceller,
         rest: RestMonitor,
     ) -> None:
         self._post = post
+        self._stopper = stopper
         self._goals = goals
         self._links: dict[str, ActionLink] = {}
         self._clients: dict[str, Any] = {}
@@ -111,7 +118,8 @@ class GoalDesk:
         if server in self._missing_types:
             return self._missing_types[server]
         if kind == 'action':
-            ready, noun = self._links[server].is_ready(), 'action server'
+            ready = self._links[server].is_ready() and self._stopper.is_ready(server)
+            noun = 'action server'
         else:
             ready, noun = self._clients[server].service_is_ready(), 'service'
         return None if ready else f'{noun} {server} is not available'

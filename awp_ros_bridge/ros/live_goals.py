@@ -163,6 +163,14 @@ class LiveGoals:
                 return True
             return False
 
+    def reopen_cancel(self, goal: LiveGoal) -> bool:
+        """Tell whether a cancel came before its goal, and want it again then."""
+        with self._lock:
+            if goal.stage is not Stage.SENT or goal.goal_id not in self._goals:
+                return False
+            goal.cancel = Cancel.WANTED
+            return True
+
     def cancel_answered(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
         """Note the server's answer to a cancel."""
         with self._lock:

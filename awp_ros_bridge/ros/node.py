@@ -33,6 +33,11 @@ class BridgeNode(LifecycleNode):
         """Whether the node activates itself at start."""
         return bool(self.get_parameter('autostart').value)
 
+    def destroy_node(self) -> None:
+        """Withdraw the lifecycle services too, which rclpy leaves to the garbage collector."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
+
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the gate; goals are welcome."""
         self._on_active(True)

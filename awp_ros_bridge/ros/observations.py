@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 import logging
+import time
 from typing import Any
 
 from rclpy.node import Node
@@ -156,7 +158,8 @@ class TopicFeed:
             return
         self._take_newest()
         now_ns = self._clocks.steady_ns()
-        self._poll_due_ns = max(self._poll_due_ns + int(1e9 / self._rate_hz), now_ns)
+        period_ns = int(1e9 / self._rate_hz)
+        self._poll_due_ns = max(self._poll_due_ns, now_ns - period_ns) + period_ns
         self._thread.call_later(self._poll_due_ns - now_ns, lambda: self._poll(turn))
 
     def _hold(self, wait_ns: int) -> None:
@@ -185,6 +188,8 @@ class Observations:
         post: Callable[[Any], None],
         clocks: Clocks,
     ) -> None:
+        if not clocks.uses_sim_time():
+            clocks = replace(clocks, ros_ns=time.time_ns)  # the same time, cheaper to read
         self._thread = thread
         self._clocks = clocks
         self._feeds: dict[str, TopicFeed] = {}

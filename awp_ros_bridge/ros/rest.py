@@ -15,11 +15,15 @@ from sensor_msgs.msg import JointState
 from awp_ros_bridge.config import BridgeConfig, MeasuredRest, UnmeasuredRest
 from awp_ros_bridge.engine.inputs import Input, Meaning, RestChanged
 from awp_ros_bridge.ros.joint_track import RestTrack
+from awp_ros_bridge.ros.newest import NewestReader
 from awp_ros_bridge.ros.plan import MS
-from awp_ros_bridge.ros.runtime import Deadline, NO_EVENTS, RosThread
+from awp_ros_bridge.ros.runtime import Deadline, RosThread
 from awp_ros_bridge.ros.stop import LocalStop
 
-DECODE_NS = 19 * MS  # while nobody waits, samples are decoded at 50 Hz; else every one
+PACE_NS = 40 * MS  # while nobody waits, rest is judged at 25 Hz; else with every sample
+WINDOW_NS = 1_000 * MS
+FAST = 2.5  # times the pace: the topic is then looked at, not followed
+MISSES = 3  # looks without news after which it is followed again
 FORGET_NS = 120_000 * MS
 
 Rested = Callable[[bool], None]
@@ -118,38 +122,52 @@ class _Unmeasured:
 
 
 class _Source:
-    """One JointState topic, for every embodiment that looks at it."""
+    """
+    One JointState topic, for every embodiment that looks at it.
+
+    A topic much faster than rest is judged is looked at when that is due, unless somebody waits
+    for rest: then every sample counts.
+    """
 
     def __init__(self, thread: RosThread) -> None:
         self.thread = thread
         self.heard_ns = 0
         self.started_ns = time.monotonic_ns()
         self.users: list[_Measured] = []
+        self._reader: NewestReader | None = None
         self._decoded_ns = 0
-        self._decode_ns = DECODE_NS
+        self._pace_ns = PACE_NS
+        self._window_ns = 0
+        self._arrived = 0
+        self._misses = 0
 
     def start(self, node: Node, topic: str) -> None:
         # best effort hears every publisher; a lost sample is followed by the next
-        qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-        node.create_subscription(
-            JointState,
-            topic,
-            self.thread.guard(self._on_sample),
-            qos,
-            event_callbacks=NO_EVENTS,
-            raw=True,
-        )
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        callback = self.thread.guard(self._on_sample)
+        self._reader = NewestReader(node, JointState, topic, qos, callback)
         self.started_ns = time.monotonic_ns()
-        self._decode_ns = min(DECODE_NS, *(user.stale_ns // 4 for user in self.users))
+        self._pace_ns = min(PACE_NS, *(user.stale_ns // 4 for user in self.users))
         for user in self.users:
             user.begin()
+
+    def follow(self) -> None:
+        """Look at every sample from now on: somebody waits."""
+        if self._reader is not None:
+            self._reader.dispatch(True)
 
     def _on_sample(self, data: bytes) -> None:
         now_ns = time.monotonic_ns()
         self.heard_ns = now_ns
-        is_early = now_ns - self._decoded_ns < self._decode_ns
-        if is_early and not any(user.is_awaited for user in self.users):
-            return
+        is_awaited = any(user.is_awaited for user in self.users)
+        self._arrived += 1
+        if now_ns - self._window_ns >= WINDOW_NS:
+            self._choose(now_ns, is_awaited)
+        # a little early rather than a whole period late
+        if is_awaited or now_ns - self._decoded_ns >= self._pace_ns - MS:
+            self._decode(data, now_ns)
+
+    def _decode(self, data: bytes, now_ns: int) -> None:
         self._decoded_ns = now_ns
         try:
             message: Any = deserialize_message(data, JointState)
@@ -157,6 +175,29 @@ class _Source:
             message = None
         for user in self.users:
             user.take(now_ns, message)
+
+    def _choose(self, now_ns: int, is_awaited: bool) -> None:
+        passed_ns = now_ns - self._window_ns
+        is_fast = self._arrived * self._pace_ns > FAST * passed_ns
+        self._window_ns, self._arrived = now_ns, 0
+        if is_fast and not is_awaited and self._reader and self._reader.dispatch(False):
+            self._misses = 0
+            self.thread.call_later(self._pace_ns, self._look)
+
+    def _look(self) -> None:
+        reader = self._reader
+        if reader is None or reader.is_dispatched:
+            return
+        data = reader.take()
+        self._misses = 0 if data is not None else self._misses + 1
+        if self._misses >= MISSES:
+            reader.dispatch(True)
+            return
+        self.thread.call_later(self._pace_ns, self._look)
+        if data is not None:
+            now_ns = time.monotonic_ns()
+            self.heard_ns = now_ns
+            self._decode(data, now_ns)
 
 
 class _Measured:
@@ -208,6 +249,7 @@ class _Measured:
         oldest_ns = wait.since_ns - FORGET_NS
         self._waits = [w for w in self._waits if not w.is_over and w.since_ns > oldest_ns]
         self._waits.append(wait)
+        self._source.follow()
 
     def joints(self) -> dict[str, float] | None:
         return self._track.positions()

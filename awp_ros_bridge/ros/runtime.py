@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any
 
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -26,7 +26,6 @@ _LOG = logging.getLogger(__name__)
 
 # rclpy's default callbacks warn through a deprecated call: with warnings as errors they raise
 NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
-NO_PUBLISHER_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 
 LONGEST_WAIT_NS = 1_000_000_000  # the spin is bounded: an unbounded one of events spins idle
 

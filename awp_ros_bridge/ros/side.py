@@ -50,7 +50,8 @@ class RosSide:
         """Make the nodes and begin to spin; returns without waiting for the robot."""
         self.descriptions.read_files()
         self.gateway.start()
-        self.gateway.goals_thread.post(self.descriptions.subscribe, self.gateway.node)
+        goals = self.gateway.goals_thread
+        goals.post(self.descriptions.subscribe, self.gateway.node, goals.guard)
 
     def stop(self, timeout_s: float) -> bool:
         """Stop the robot and close everything; blocks. Tell whether every goal ended in time."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 from rclpy.duration import Duration
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
@@ -14,7 +17,7 @@ from std_msgs.msg import Bool
 from awp_ros_bridge.engine.effects import ReportEmbodiment
 from awp_ros_bridge.ros.names import topic_token
 from awp_ros_bridge.ros.plan import MS
-from awp_ros_bridge.ros.runtime import NO_PUBLISHER_EVENTS, RosThread
+from awp_ros_bridge.ros.runtime import RosThread
 
 PERIOD_NS = 95 * MS  # a little faster than the 10 Hz that are promised
 DEADLINE_NS = 200 * MS
@@ -26,6 +29,8 @@ _BYTES = {value: serialize_message(Bool(data=value)) for value in (False, True)}
 class EmbodimentStatus:
     """
     Publishes ``~/<embodiment>/motion_permitted``, ``in_safe_state`` and ``at_rest``.
+
+    Nothing is published, and nothing wakes, while nobody listens.
 
     :param motion_permitted: what the safety inputs say.
     :param at_rest: what is measured; unknown is published as False.
@@ -44,25 +49,42 @@ class EmbodimentStatus:
         # nothing has been reported yet: the cautious value
         self._in_safe_state = dict.fromkeys(embodiments, True)
         self._publishers: dict[str, tuple[Publisher[Bool], ...]] = {}
+        self._listeners: dict[str, int] = {}
+        self._is_repeating = False
 
     def start(self, node: Node) -> None:
         """Create the publishers on the main node, so that the names carry its name."""
-        qos = QoSProfile(depth=1, deadline=Duration(nanoseconds=DEADLINE_NS))
         for name in self._in_safe_state:
             token = topic_token(name)
-            self._publishers[name] = tuple(
-                node.create_publisher(
-                    Bool, f'~/{token}/{value}', qos, event_callbacks=NO_PUBLISHER_EVENTS
-                )
-                for value in _VALUES
-            )
-        self._thread.every(PERIOD_NS, self.publish)
+            topics = [f'~/{token}/{value}' for value in _VALUES]
+            self._publishers[name] = tuple(self._publisher(node, topic) for topic in topics)
+
+    def _publisher(self, node: Node, topic: str) -> Publisher[Bool]:
+        qos = QoSProfile(depth=1, deadline=Duration(nanoseconds=DEADLINE_NS))
+        events = PublisherEventCallbacks(
+            matched=self._thread.guard(partial(self._on_match, topic)),
+            use_default_callbacks=False,
+        )
+        return node.create_publisher(Bool, topic, qos, event_callbacks=events)
+
+    def _on_match(self, topic: str, event: Any) -> None:
+        self._listeners[topic] = event.current_count
+        if event.current_count and not self._is_repeating:
+            self._is_repeating = True
+            self._repeat()
+
+    def _repeat(self) -> None:
+        self._is_repeating = any(self._listeners.values())
+        if self._is_repeating:
+            self._thread.call_later(PERIOD_NS, self._repeat)
+            self.publish()
 
     def update(self, effect: ReportEmbodiment) -> None:
         """Take what the engine reports, and publish a change at once."""
         if self._in_safe_state.get(effect.embodiment) is not effect.in_safe_state:
             self._in_safe_state[effect.embodiment] = effect.in_safe_state
-            self.publish()
+            if self._is_repeating:
+                self.publish()
 
     def publish(self) -> None:
         """Publish the three values of every embodiment."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_core import to_json
+import orjson
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 
@@ -196,7 +196,7 @@ class Frames:
 
     def _encode(self, _: None) -> tuple[bytes, int | None]:
         body = {'transforms': list(self._graph.transforms())}
-        return to_json(body), self._stamp_ns or None
+        return orjson.dumps(body), self._stamp_ns or None
 
     def _hold(self, wait_ns: int) -> None:
         self._thread.call_later(wait_ns, self._feed.flush)

@@ -1,4 +1,4 @@
-"""Owns a fake robot for tests: an action server, joint states and safety topics, all with knobs."""
+"""Owns a fake robot: an action server, joint states and safety topics, all with knobs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class MeasuredAdapter(FibonacciAdapter):
         return {'from': 0.0}
 
     def measured_progress(self, params: Json, start: Json) -> float | None:
-        return start['from'] + self.measured
+        return float(start['from']) + self.measured
 
 
 def context(embodiment: str = 'arm', action_type: str = 'move') -> AdapterContext:
@@ -120,8 +120,14 @@ class Knobs:
 
 @dataclass(slots=True)
 class Seen:
-    """What reached the server, with steady times."""
+    """
+    What reached the server, with steady times.
 
+    :param arrivals: when goal requests were looked at.
+    :param requests: accepted goals.
+    """
+
+    arrivals: list[int] = field(default_factory=list)
     requests: list[tuple[bytes, int]] = field(default_factory=list)
     cancels: list[tuple[bytes, int]] = field(default_factory=list)
 
@@ -138,7 +144,11 @@ class FakeRobot:
     """One node with everything a robot has, on a thread of its own; also a node of its own."""
 
     def __init__(
-        self, domain_id: int, action: str = 'arm/move', namespace: str = '', result_timeout: int = 10
+        self,
+        domain_id: int,
+        action: str = 'arm/move',
+        namespace: str = '',
+        result_timeout: int = 10,
     ) -> None:
         self.knobs = Knobs()
         self.seen = Seen()
@@ -154,7 +164,7 @@ class FakeRobot:
         )
         self.result_timeout = result_timeout
         self.action = action
-        self.server: ActionServer | None = None
+        self.server: ActionServer[Any, Any, Any] | None = None
         self.start_server()
         self.joints = self.node.create_publisher(JointState, 'joint_states', 10)
         self.velocity: float | None = 0.0
@@ -277,6 +287,7 @@ class FakeRobot:
             time.sleep(self._joints_s)
 
     def _on_goal(self, request: Any) -> GoalResponse:
+        self.seen.arrivals.append(time.monotonic_ns())
         if self.knobs.accept_s:
             time.sleep(self.knobs.accept_s)
         return GoalResponse.ACCEPT if self.knobs.accepts else GoalResponse.REJECT
@@ -330,7 +341,9 @@ class SafetyTopic:
             signal_handler_options=SignalHandlerOptions.NO,
         )
         self.node = rclpy.create_node('fake_safety', context=self._context)
-        qos = LATCHED if latched else QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        qos = (
+            LATCHED if latched else QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        )
         self.publisher = self.node.create_publisher(Bool, topic, qos)
         self._period_s = 0.0
         self._value = False

@@ -28,6 +28,7 @@ from awp_ros_bridge.ros.adapters.base import Adapter
 from awp_ros_bridge.ros.adapters.stop import StopAdapter
 from awp_ros_bridge.ros.adapters.trigger_service import TriggerServiceAdapter
 from awp_ros_bridge.ros.gateway import RosGateway
+from awp_ros_bridge.ros.live_goals import LiveGoal
 
 T = TypeVar('T')
 
@@ -54,7 +55,7 @@ def config(
     at_rest: Mapping[str, Any] = UNMEASURED,
     safety_inputs: tuple[Mapping[str, Any], ...] = (),
     move: Mapping[str, Any] | None = None,
-    **more: Any,
+    more: Mapping[str, Any] | None = None,
 ) -> BridgeConfig:
     """Return a configuration of one arm with a fake server."""
     group = {'concurrency_group': 'arm'}
@@ -86,7 +87,7 @@ def config(
                 },
                 'stop': {'adapter': 'stop', 'max_abort_ms': 1500, **group},
             },
-            **more,
+            **(more or {}),
         }
     )
 
@@ -124,7 +125,8 @@ class Rig:
     def all(self, kind: type[T], **fields: Any) -> list[T]:
         """Return everything heard of a kind with these field values."""
         with self._news:
-            return [each for each, _ in self.heard if _matches(each, kind, fields)]
+            heard: list[Any] = [each for each, _ in self.heard]
+        return [each for each in heard if _matches(each, kind, fields)]
 
     def wait(self, kind: type[T], timeout_s: float = 10.0, **fields: Any) -> T:
         """Wait for the first input of a kind with these field values."""
@@ -171,7 +173,9 @@ class Rig:
         self.wait(AvailabilityChanged, action_type=action_type, available=True)
         eventually(lambda: self.gateway.gate.is_open('arm'), 'the gate is open')
 
-    def start_goal(self, action_type: str = 'move', epoch: int | None = None, **params: Any) -> str:
+    def start_goal(
+        self, action_type: str = 'move', epoch: int | None = None, **params: Any
+    ) -> str:
         """Start a goal and return its id."""
         goal_id = uuid.uuid4().hex
         if action_type in {'move', 'measured'}:
@@ -179,6 +183,20 @@ class Rig:
         wanted = self.gateway.gate.epoch if epoch is None else epoch
         self.gateway.apply(StartGoal(goal_id, 'arm', action_type, params, wanted))
         return goal_id
+
+    def live(self, goal_id: str) -> LiveGoal:
+        """Return a goal that is under way."""
+        goal = self.gateway.goals.get(goal_id)
+        assert goal is not None, f'goal {goal_id} is not under way'
+        return goal
+
+    def block_goals(self, release: threading.Event) -> None:
+        """Keep the goals thread busy until an event is set."""
+
+        def wait() -> None:
+            release.wait(5.0)
+
+        self.gateway.goals_thread.post(wait)
 
     def cancel_goal(self, goal_id: str) -> None:
         """Cancel a goal."""

@@ -63,8 +63,9 @@ class World:
     ) -> None:
         self.posted: list[Any] = []
         self.failures: list[str] = []
-        self.node = Node('observing', context=context, start_parameter_services=False)
-        self.talker = Node('talking', context=talking, start_parameter_services=False)
+        plain = {'start_parameter_services': False, 'enable_rosout': False}
+        self.node = Node('observing', context=context, **plain)
+        self.talker = Node('talking', context=talking, **plain)
         self.thread = RosThread('observing', self.failures.append)
         self.observations = Observations(
             self.node, self.thread, channels, frames, self.posted.append, clocks

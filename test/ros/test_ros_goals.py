@@ -16,6 +16,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalOutcome,
     GoalProgressed,
 )
+from awp_ros_bridge.ros.live_goals import Cancel, Stage
 
 
 @pytest.fixture(scope='module')
@@ -103,7 +104,7 @@ def test_f3_cancel_before_the_answer_is_sent_on_acceptance_once(
 ) -> None:
     robot.knobs.accept_s = 0.3
     goal_id = rig.start_goal()
-    eventually(lambda: rig.gateway.goals.get(goal_id).stage.value == 'sent', 'sent')
+    eventually(lambda: rig.live(goal_id).stage is Stage.SENT, 'sent')
     rig.cancel_goal(goal_id)
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
     assert robot.seen.cancelled(goal_id) == 1
@@ -112,7 +113,7 @@ def test_f3_cancel_before_the_answer_is_sent_on_acceptance_once(
 
 def test_cancel_of_a_queued_goal_sends_nothing(rig: Rig, robot: FakeRobot) -> None:
     release = threading.Event()
-    rig.gateway.goals_thread.post(release.wait, 5.0)
+    rig.block_goals(release)
     goal_id = rig.start_goal()
     rig.cancel_goal(goal_id)
     release.set()
@@ -125,7 +126,7 @@ def test_f28_no_answer_in_time_then_late_acceptance_is_cancelled(
 ) -> None:
     robot.knobs.accept_s = 0.8
     goal_id = rig.start_goal()
-    ended, at_ns = rig.wait_timed(GoalEnded, goal_id=goal_id)
+    ended = rig.wait(GoalEnded, goal_id=goal_id)
     assert ended.outcome is GoalOutcome.UNANSWERED
     assert '500 ms' in ended.detail
     eventually(lambda: robot.seen.cancelled(goal_id), 'the late goal is cancelled')
@@ -179,9 +180,7 @@ def test_refused_cancel_is_named_at_the_end(rig: Rig, robot: FakeRobot) -> None:
     goal_id = rig.start_goal()
     rig.wait(GoalAccepted, goal_id=goal_id)
     rig.cancel_goal(goal_id)
-    eventually(
-        lambda: rig.gateway.goals.get(goal_id).cancel.value == 'refused', 'the refusal is known'
-    )
+    eventually(lambda: rig.live(goal_id).cancel is Cancel.REFUSED, 'the refusal is known')
     robot.end(goal_id, 'succeed')
     assert outcome(rig, goal_id) is GoalOutcome.SUCCEEDED
     assert 'refused to cancel' in rig.ended(goal_id).detail
@@ -247,9 +246,7 @@ def test_500_goals_leave_nothing_behind(rig: Rig, robot: FakeRobot) -> None:
     eventually(lambda: len(gateway.goals_thread._heap) < 20, 'no deadlines pile up')
 
 
-def test_f36_missing_server_is_not_sent_and_told_on_every_edge(
-    rig: Rig, robot: FakeRobot
-) -> None:
+def test_f36_missing_server_is_not_sent_and_told_on_every_edge(rig: Rig, robot: FakeRobot) -> None:
     robot.stop_server()
     change = rig.wait(AvailabilityChanged, action_type='move', available=False)
     assert 'arm/move' in change.detail

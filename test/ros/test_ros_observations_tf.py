@@ -34,20 +34,18 @@ def entry(made: World, frame: str) -> dict[str, Any]:
     return next(e for e in made.trees()[-1] if e['id'] == frame)
 
 
-def publish_moving(made: World, condition: Any, what: str, z_m: float = 0.4) -> Any:
-    """Publish the arm's moving frames until a condition holds."""
+def publish_moving(made: World, condition: Any, what: str, burst: int = 1) -> Any:
+    """Publish the arm's moving frames until a condition holds, some at once every 10 ms."""
     publisher = made.talker.create_publisher(TFMessage, '/tf', RELIABLE)
 
     def turn() -> Any:
-        publisher.publish(
-            TFMessage(
-                transforms=[
-                    transform('arm/base', 'arm/link', z_m),
-                    transform('arm/link', 'arm/tool0', 0.1),
-                    transform('elsewhere', 'not/wanted'),
-                ]
-            )
-        )
+        transforms = [
+            transform('arm/base', 'arm/link', 0.4),
+            transform('arm/link', 'arm/tool0', 0.1),
+            transform('elsewhere', 'not/wanted'),
+        ]
+        for _ in range(burst):
+            publisher.publish(TFMessage(transforms=transforms))
         time.sleep(0.01)
         return condition()
 
@@ -128,9 +126,13 @@ def test_poses_are_known_while_they_are_young() -> None:
 def test_a_fast_tf_is_fetched_in_batches_and_slow_again_called_back() -> None:
     with world({}, FRAMES) as made:
         made.observations.demand(TF_CHANNEL, 10.0, True)
-        publish_moving(made, lambda: not made.observations.frames._moving.is_dispatched, 'batches')
+        publish_moving(
+            made, lambda: not made.observations.frames._moving.is_dispatched, 'batches', burst=5
+        )
         before = len(made.samples(TF_CHANNEL))
-        publish_moving(made, lambda: len(made.samples(TF_CHANNEL)) > before + 3, 'more samples')
+        publish_moving(
+            made, lambda: len(made.samples(TF_CHANNEL)) > before + 3, 'more samples', burst=5
+        )
         wait_for(lambda: made.observations.frames._moving.is_dispatched, 'called back again')
 
 

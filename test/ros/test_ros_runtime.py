@@ -69,8 +69,13 @@ def test_posted_work_runs_in_order_on_the_thread(spun: Spun) -> None:
     thread, _ = spun
     seen: list[int] = []
     names: set[str] = set()
+
+    def note(number: int) -> None:
+        seen.append(number)
+        names.add(threading.current_thread().name)
+
     for number in range(1000):
-        thread.post(lambda n=number: (seen.append(n), names.add(threading.current_thread().name)))
+        thread.post(note, number)
     eventually(lambda: len(seen) == 1000, 'all ran')
     assert seen == list(range(1000))
     assert names == {'ros-test'}
@@ -278,7 +283,9 @@ def test_status_is_repeated_with_a_deadline(peer: RosPeer, robot: FakeRobot) -> 
         in_safe_state = peer.listen(Bool, '/awp_ros_bridge/arm/in_safe_state', qos)
         at_rest = peer.listen(Bool, '/awp_ros_bridge/arm/at_rest', qos)
         peer.wait_until(lambda: len(permitted.messages) >= 5, what='repetition')
-        gaps = [b - a for a, b in zip(permitted.arrivals_s, permitted.arrivals_s[1:], strict=False)]
+        gaps = [
+            b - a for a, b in zip(permitted.arrivals_s, permitted.arrivals_s[1:], strict=False)
+        ]
         assert sorted(gaps)[len(gaps) // 2] < 0.105
         assert permitted.newest.data
         assert in_safe_state.wait_next().data  # nothing was reported yet
@@ -287,6 +294,10 @@ def test_status_is_repeated_with_a_deadline(peer: RosPeer, robot: FakeRobot) -> 
         peer.wait_until(lambda: not in_safe_state.newest.data, what='the report')
         rig.gateway.gate.shut('arm', 'test')
         peer.wait_until(lambda: not permitted.newest.data, what='the gate')
+        for listener in (permitted, in_safe_state, at_rest):
+            listener.close()
+        status = rig.gateway._status
+        eventually(lambda: not status._is_repeating, 'nothing is repeated for nobody')
 
 
 RESET = {
@@ -302,7 +313,7 @@ def test_reset_calls_the_service_of_the_state(robot: FakeRobot) -> None:
         return response
 
     robot.run(lambda: robot.node.create_service(Trigger, 'sim/reset', answer))
-    with running(config(**RESET)) as rig:
+    with running(config(more=RESET)) as rig:
         rig.ready()
         eventually(
             lambda: rig.gateway._reset._clients['home'].service_is_ready(), 'the service is there'
@@ -314,7 +325,7 @@ def test_reset_calls_the_service_of_the_state(robot: FakeRobot) -> None:
 
 
 def test_reset_without_its_service_says_so(robot: FakeRobot) -> None:
-    with running(config(**RESET)) as rig:
+    with running(config(more=RESET)) as rig:
         rig.gateway.apply(ResetWorld('home'))
         finished = rig.wait(ResetFinished)
         assert not finished.ok

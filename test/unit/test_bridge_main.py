@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from awp_ros_bridge.bridge import versions
 from awp_ros_bridge.bridge.ids import GOAL_PREFIX, SecretIds
 from awp_ros_bridge.bridge.main import parse
 from awp_ros_bridge.bridge.tokens import load_tokens, TokenError
 from awp_ros_bridge.config import ServerConfig
-import pytest
 
 TOKEN = 'abcdefghijklmnop0123'
 
 
 def test_own_arguments_win_over_ros_arguments() -> None:
-    options = parse(['--config', 'a.yaml', '--log-level', 'debug', '--ros-args', '-p', 'config:=b'])
+    own = ['--config', 'a.yaml', '--log-level', 'debug']
+    options = parse([*own, '--ros-args', '-p', 'config:=b'])
     assert options.config == Path('a.yaml')
     assert options.log_level == 'debug'
     assert options.ros_args == ['--ros-args', '-p', 'config:=b']
@@ -85,7 +87,7 @@ def test_no_token_is_refused_and_says_how_to_make_one() -> None:
 
 
 def test_missing_token_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TokenError, match='nowhere.yaml'):
+    with pytest.raises(TokenError, match=r'nowhere\.yaml'):
         load_tokens(ServerConfig(tokens_file='nowhere.yaml'), tmp_path, {})
 
 

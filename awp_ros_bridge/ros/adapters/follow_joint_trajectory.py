@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from awp_ros_bridge.engine.policy import GoalRefusal
@@ -13,7 +14,7 @@ from awp_ros_bridge.ros.interfaces import load_interface
 Json = dict[str, Any]
 
 _MAX_JOINTS = 64
-_MAX_POINTS = 5000
+_MAX_POINTS = 1000
 _LONGEST_MS = 24 * 3600 * 1000
 _CODES = {
     0: 'SUCCESSFUL',
@@ -52,9 +53,7 @@ class FollowJointTrajectoryAdapter(Adapter):
             name = {'enum': list(options['joints'])}
         point = closed(
             {
-                'positions_rad': numbers(
-                    'one per joint, rad (m if it slides)', 1, _MAX_JOINTS
-                ),
+                'positions_rad': numbers('one per joint, rad (m if it slides)', 1, _MAX_JOINTS),
                 'velocities_radps': numbers('one per joint, rad/s (m/s)', 1, _MAX_JOINTS),
                 'accelerations_radps2': numbers('one per joint, rad/s2 (m/s2)', 1, _MAX_JOINTS),
                 'time_from_start_ms': integer(
@@ -118,14 +117,13 @@ class FollowJointTrajectoryAdapter(Adapter):
         rows = zip(params['joint_names'], params['points'][-1]['positions_rad'], strict=True)
         for name, target in rows:
             begun, now = first.get(name), joints.get(name)
-            if begun is None or now is None:
+            if begun is None or now is None or not math.isfinite(now - begun):
                 return None
             farthest = max(farthest, abs(target - begun))
             left = max(left, abs(target - now))
         if farthest < 1e-4:
             return 1.0
-        fraction = 1.0 - left / farthest
-        return min(1.0, max(0.0, fraction)) if fraction == fraction else None
+        return min(1.0, max(0.0, 1.0 - left / farthest))
 
     def outcome(self, result: Any) -> Outcome:
         code = int(result.error_code)

@@ -20,9 +20,7 @@ def position_schema(options: Json) -> Json:
     for option, keyword in (('min_position_m', 'minimum'), ('max_position_m', 'maximum')):
         if option in options:
             bounds[keyword] = float(options[option])
-    return number(
-        'position of the gripper joint, m', **bounds
-    )
+    return number('position of the gripper joint, m', **bounds)
 
 
 def effort_fields(options: Json) -> Json:

@@ -21,6 +21,8 @@ from awp_ros_bridge.ros.adapters.tip_limits import in_use, missing_joints, TipLi
 Json = dict[str, Any]
 
 _ROWS = ('positions_rad', 'velocities_radps', 'accelerations_radps2')
+# The engine waits for the check, so the work that one goal can cause is bounded.
+_MAX_SAMPLES = 6000
 _REST_RADPS = 1e-6
 _JOINT_SLACK_RAD = 1e-3
 # A first point at time zero is a step of the command: it must be where the joints are.
@@ -119,14 +121,9 @@ class TrajectoryCheck:
                 )
         return None
 
-    def _joint_limits(
-        self, chain: Chain, params: Json, points: list[Json]
-    ) -> GoalRefusal | None:
+    def _joint_limits(self, chain: Chain, params: Json, points: list[Json]) -> GoalRefusal | None:
         for index, point in enumerate(points):
-            goal = {
-                **here,
-                **dict(zip(params['joint_names'], point['positions_rad'], strict=True)),
-            }
+            goal = dict(zip(params['joint_names'], point['positions_rad'], strict=True))
             for row, name in enumerate(chain.joint_names):
                 low, high = float(chain.lower_rad[row]), float(chain.upper_rad[row])
                 value = goal.get(name, low)
@@ -145,7 +142,7 @@ class TrajectoryCheck:
         velocities = self._context.joint_velocities() or {}
         try:
             trajectory = Trajectory(_waypoints(chain, params, points, here, velocities))
-            path = sample_tip_path(chain, trajectory)
+            path = sample_tip_path(chain, trajectory, max_samples=_MAX_SAMPLES)
         except TrajectoryError as error:
             return bad_params(f'params.points: {error}')
         return self._tip.path(chain, path, 'params.points')
