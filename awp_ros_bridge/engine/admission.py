@@ -9,6 +9,7 @@ from jsonschema.exceptions import best_match
 
 from awp_ros_bridge.engine.actions import Action
 from awp_ros_bridge.engine.embodiments import Embodiment
+from awp_ros_bridge.engine.params_faults import describe
 from awp_ros_bridge.engine.policy import ActionPolicy, RefusalKind
 from awp_ros_bridge.engine.sessions import Session
 from awp_ros_bridge.wire.errors import ErrorCode, WireFault
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from awp_ros_bridge.engine.kernel import Kernel
 
 Json = dict[str, Any]
-
-SHOWN_CHARS = 120
 
 _REFUSALS = {
     RefusalKind.PARAMS: (ErrorCode.PARAMS_INVALID, False),
@@ -105,11 +104,7 @@ class Admission:
         """Refuse params that fail the type's schema, by path (AWP-ACT-002)."""
         error = best_match(self._validators[policy.type].iter_errors(params))
         if error is not None:
-            path = '.'.join(['params', *(str(p) for p in error.absolute_path)])
-            text = error.message
-            if len(text) > SHOWN_CHARS:
-                text = f'{text[:SHOWN_CHARS]}...'
-            raise WireFault(ErrorCode.PARAMS_INVALID, f'{path}: {text}')
+            raise WireFault(ErrorCode.PARAMS_INVALID, describe(error))
 
     @staticmethod
     def _policy_of(policy: ActionPolicy, asked: str | None) -> str:

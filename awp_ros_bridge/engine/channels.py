@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from awp_ros_bridge.engine.effects import CloseConnection, DropFrames, SendFrame, SetChannelDemand
 from awp_ros_bridge.engine.policy import ChannelPolicy
-from awp_ros_bridge.engine.sessions import Session, Subscription
+from awp_ros_bridge.engine.sessions import Connection, Session, Subscription
 from awp_ros_bridge.wire.errors import ErrorCode, WireFault
 from awp_ros_bridge.wire.frames import decode_binary, FrameFault, KEYFRAME, RESYNC
 from awp_ros_bridge.wire.lifecycle import SessionState
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from awp_ros_bridge.wire.messages import SubscribeItem
 
 Json = dict[str, Any]
+
+LOWEST_DEMAND_HZ = 0.001  # agents may ask for less; periods stay finite
+FRAME_OVERHEAD = 28 + 2 + 10 + 10  # header, extension length, send time, simulated time
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,6 @@ class Channels:
         self._listeners: dict[str, dict[Session, Subscription]] = {
             c: {} for c in kernel.policy.channels
         }
-        self._newest: dict[str, Sample] = {}
         self._demand: dict[str, float] = {}
 
     # ------------------------------------------------------------ grants
@@ -50,16 +52,21 @@ class Channels:
             r for r in (policy.rate_hz, rate_hz, session.max_obs_rate_hz) if r is not None
         )
         known = session.subscriptions.get(name)
+        if known is not None:
+            known.rate_hz = rate
+            self._settle_demand(name, fresh=False)
+            return
+        known = session.ever_subscribed.get(name)
         if known is None:
-            channel_id = session.channel_ids.setdefault(name, len(session.channel_ids) + 1)
-            known = Subscription(policy, channel_id, rate)
-            session.subscriptions[name] = known
-            self._listeners[name][session] = known
-        known.rate_hz = rate
-        known.is_fresh = True
-        known.delivered_ns = self._kernel.now_ns
-        self._watch_staleness(session, known)
-        self._kernel.later(lambda: self._wanted(name, session))
+            known = Subscription(policy, len(session.ever_subscribed) + 1, rate)
+            session.ever_subscribed[name] = known
+            known.resync = session.streamed  # AWP-TRN-012: the first frame on that connection
+        else:  # its numbers go on where they ended
+            known.rate_hz = rate
+            known.resync = True
+        session.subscriptions[name] = known
+        self._listeners[name][session] = known
+        self._restart(session, known)
 
     def unsubscribe(self, session: Session, name: str) -> None:
         """Take a channel away; frames that still wait for it are forgotten."""
@@ -111,18 +118,32 @@ class Channels:
         for name in list(session.subscriptions):
             self.unsubscribe(session, name)
 
+    def adapt(self, session: Session, conn: Connection) -> None:
+        """Keep to what the agent on a new connection consumes (AWP-AGM-001, AWP-AGM-002)."""
+        session.consumes = conn.consumes
+        session.max_obs_rate_hz = limit_hz = conn.max_obs_rate_hz
+        for name, known in list(session.subscriptions.items()):
+            if known.policy.modality not in conn.consumes:
+                self.unsubscribe(session, name)
+            elif limit_hz is not None:
+                known.rate_hz = min(known.rate_hz, limit_hz)
+
     # ------------------------------------------------------------ demand
 
-    def _wanted(self, name: str, session: Session) -> None:
-        """Give a new subscription the newest sample, or ask for one (AWP-OBS-005)."""
-        known = session.subscriptions.get(name)
-        if known is None:
-            return
-        self._settle_demand(name, fresh=True)
-        if known.policy.embodiment_state is not None:
-            self._publish_state(known.policy)
-        elif known.is_fresh and name in self._newest:
-            self._offer(session, known, self._newest[name])
+    def _restart(self, session: Session, known: Subscription) -> None:
+        """Begin a channel: its newest sample is owed now, its outage counts from here."""
+        known.is_fresh = True
+        known.degraded = False
+        known.delivered_ns = self._kernel.now_ns
+        self._watch_staleness(session, known)
+        self._kernel.later(lambda: self._ask_newest(known.policy, session))
+
+    def _ask_newest(self, policy: ChannelPolicy, session: Session) -> None:
+        """Ask for the newest sample, whatever the rate (AWP-OBS-005)."""
+        if policy.id in session.subscriptions and session.conn is not None:
+            self._settle_demand(policy.id, fresh=True)
+            if policy.embodiment_state is not None:
+                self._publish_state(policy)
 
     def _settle_demand(self, name: str, *, fresh: bool) -> None:
         listeners = self._listeners[name]
@@ -138,21 +159,16 @@ class Channels:
             elif rate == 0:
                 self._kernel.deadlines.clear(('state', name))
         elif rate != before or fresh:
-            if rate == 0:
-                self._newest.pop(name, None)
-            self._kernel.emit(SetChannelDemand(name, rate, fresh))
+            wanted = max(rate, LOWEST_DEMAND_HZ) if rate else 0.0
+            self._kernel.emit(SetChannelDemand(name, wanted, fresh))
 
     def attached(self, session: Session) -> None:
         """Resync: the session has a control connection again (AWP-TRN-008)."""
         session.stream = None
         session.streamed = False
-        for name, known in session.subscriptions.items():
+        for known in session.subscriptions.values():
             known.resync = True
-            known.is_fresh = True
-            known.delivered_ns = self._kernel.now_ns
-            known.degraded = False
-            self._watch_staleness(session, known)
-            self._kernel.later(lambda n=name: self._wanted(n, session))  # type: ignore[misc]
+            self._restart(session, known)
 
     def detached(self, session: Session) -> None:
         """Drop the stream connection too: the control connection is lost (AWP-TRN-008)."""
@@ -167,7 +183,7 @@ class Channels:
 
     def stream_opened(self, stream: int, session: Session | None) -> None:
         """Move every channel of the session to a stream connection (AWP-TRN-012)."""
-        if session is None or session.conn is None or session.is_closed:
+        if session is None or session.conn is None:
             self._kernel.emit(CloseConnection(stream, 1008, 'no live session'))  # AWP-TRN-013
             return
         if session.stream is not None:
@@ -177,11 +193,13 @@ class Channels:
         session.streamed = True
         self._kernel.streams[stream] = session
         self._kernel.delivery.audit(session, 'agent', 'note', {'stream': 'opened'})
-        for name, known in session.subscriptions.items():
+        for known in session.subscriptions.values():
             self._kernel.emit(DropFrames(session.conn.id, known.channel_id))
             known.resync = True
             known.is_fresh = True
-            self._kernel.later(lambda n=name: self._wanted(n, session))  # type: ignore[misc]
+            self._kernel.later(
+                lambda p=known.policy: self._ask_newest(p, session)  # type: ignore[misc]
+            )
 
     def stream_lost(self, stream: int) -> None:
         """Deliver nothing until the stream connection is made again (AWP-TRN-010)."""
@@ -199,6 +217,7 @@ class Channels:
                 raise FrameFault('text on a stream connection')
             decode_binary(data)
         except FrameFault:
+            self.stream_lost(stream)
             self._kernel.emit(CloseConnection(stream, 1002, 'AWP_MALFORMED'))  # AWP-TRN-013
 
     def _carriers(self, session: Session) -> list[int]:
@@ -214,7 +233,6 @@ class Channels:
         listeners = self._listeners.get(name)
         if listeners is None:
             return
-        self._newest[name] = sample
         for session, known in listeners.items():
             self._offer(session, known, sample)
 
@@ -224,6 +242,9 @@ class Channels:
             return
         if session.streamed and session.stream is None:
             return  # AWP-TRN-010
+        if len(sample.payload) > self._kernel.policy.max_frame_bytes - FRAME_OVERHEAD:
+            known.resync = True  # AWP-TRN-011: what is never sent leaves the channel stale
+            return
         if not self._within_rate(known):
             return
         kernel = self._kernel
@@ -295,19 +316,28 @@ class Channels:
         if known.policy.reliable and not known.degraded:
             self._kernel.deadlines.set(
                 ('stale', session, known.policy.id),
-                known.delivered_ns + known.policy.stale_after_ns,
+                known.delivered_ns + self._limit_ns(known),
                 lambda: self._check_staleness(session, known),
             )
 
+    @staticmethod
+    def _limit_ns(known: Subscription) -> int:
+        """Return the age from which a channel is stale; frames at a low rate are no outage."""
+        return max(known.policy.stale_after_ns, int(2e9 / max(known.rate_hz, LOWEST_DEMAND_HZ)))
+
     def _check_staleness(self, session: Session, known: Subscription) -> None:
         """Report a reliable channel that could not be delivered for too long (AWP-SAF-009)."""
-        if session.is_closed or known.degraded or known.policy.id not in session.subscriptions:
+        limit_ns, age_ns = self._limit_ns(known), self._kernel.now_ns - known.delivered_ns
+        if age_ns < limit_ns:  # a lower rate was granted meanwhile
+            self._watch_staleness(session, known)
             return
         known.degraded = True
         known.resync = True
-        stale_ms = (self._kernel.now_ns - known.delivered_ns) // 1_000_000
-        limit_ms = known.policy.stale_after_ns // 1_000_000
-        detail = {'channel': known.policy.id, 'age_ms': stale_ms, 'stale_after_ms': limit_ms}
+        detail = {
+            'channel': known.policy.id,
+            'age_ms': age_ns // 1_000_000,
+            'stale_after_ms': limit_ns // 1_000_000,
+        }
         self._kernel.delivery.event(session, 'channel_degraded', detail)
 
     # ------------------------------------------------------------ embodiment state

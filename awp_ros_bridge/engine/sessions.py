@@ -34,7 +34,7 @@ class Connection:
     """
     One control connection; it carries at most one session (AWP-CTL-007).
 
-    :param opened_ns: steady time of its beginning, zero of the clock that it has without a session.
+    :param opened_ns: steady time of its beginning, zero of its clock while it has no session.
     :param early: messages that came before a session, for the audit log of the session to come.
     :param is_closing: True from the decision to close it: nothing is sent or heard any more.
     """

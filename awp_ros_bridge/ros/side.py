@@ -57,6 +57,11 @@ class RosSide:
         """Stop the robot and close everything; blocks. Tell whether every goal ended in time."""
         return self.gateway.stop(timeout_s)
 
+    @property
+    def is_stopped(self) -> bool:
+        """Tell whether no thread of ROS runs any more; one that does cannot be ended."""
+        return not any(t['alive'] for t in self.gateway.health()['threads'].values())
+
     def apply(self, effect: RobotEffect, /) -> None:
         """Carry out one effect without waiting."""
         self.gateway.apply(effect)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 from pathlib import Path
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SIM_ARM = REPOSITORY / 'config' / 'sim_arm.yaml'
 _DOMAINS = range(1, 102)  # beyond, the ports of a domain may be those of other programs
 _POLL_S = 0.01
 
@@ -171,6 +173,68 @@ def start_sim_robot(
     if namespace:
         command += ['-r', f'__ns:={namespace}']
     process = StartedProcess(command, folder, name)
+    try:
+        process.wait_ready()
+    except RuntimeError:
+        if process.exit_status is None:
+            process.kill()
+        raise
+    return process
+
+
+class BridgeProcess(StartedProcess):
+    """
+    A bridge under test.
+
+    :ivar token: bearer token of its control connections
+    :ivar audit: its audit directory
+    :ivar url: where it serves, once :meth:`wait_ready` returned
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        config: Path,
+        *,
+        arguments: Sequence[str] = (),
+        ros_arguments: Sequence[str] = (),
+        audit: Path | None = None,
+        port: int = 0,
+        log_level: str = 'info',
+    ) -> None:
+        """Start it."""
+        self.token = secrets.token_urlsafe(24)
+        self.audit = audit or folder / f'{name}.audit'
+        self.url = ''
+        command = [sys.executable, '-m', 'awp_ros_bridge.bridge', '--config', str(config)]
+        command += ['--port', str(port), '--ready-file', '{ready_file}']
+        command += ['--audit-directory', str(self.audit), '--log-level', log_level, *arguments]
+        if ros_arguments:
+            command += ['--ros-args', *ros_arguments]
+        super().__init__(command, folder, name, {'AWP_BRIDGE_TOKEN': self.token})
+
+    def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+        """Wait until it serves."""
+        ready = super().wait_ready(timeout_s)
+        self.url = str(ready['url'])
+        return ready
+
+    def resident_kb(self) -> int:
+        """Read how much memory it holds."""
+        text = Path(f'/proc/{self.pid}/status').read_text(encoding='ascii')
+        return int(text.split('VmRSS:')[1].split()[0])
+
+
+def start_bridge(
+    folder: Path, name: str = 'bridge', config: Path = SIM_ARM, **options: Any
+) -> BridgeProcess:
+    """
+    Start a bridge on a free port and wait until it serves; the robot may still be missing.
+
+    :param options: of :class:`BridgeProcess`
+    """
+    process = BridgeProcess(folder, name, config, **options)
     try:
         process.wait_ready()
     except RuntimeError:

@@ -2,90 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Callable
 import json
 from typing import Any
+
+from engine_agent import Agent
+from engine_cell import MS, policy
+from engine_invariants import Invariants
+from engine_judge import Judge
 
 from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine import inputs as facts
 from awp_ros_bridge.engine.engine import Engine
-from awp_ros_bridge.engine.policy import (
-    ActionPolicy,
-    ChannelPolicy,
-    EmbodimentPolicy,
-    GoalChecker,
-    Policy,
-    Replace,
-)
+from awp_ros_bridge.engine.kernel import Kernel
+from awp_ros_bridge.engine.policy import GoalChecker, Policy
 from awp_ros_bridge.wire import codec
 
 Json = dict[str, Any]
-MS = 1_000_000
+STALL = 10_000
 
-MOVE_SCHEMA: Json = {
-    'type': 'object',
-    'properties': {'x_m': {'type': 'number', 'minimum': -1, 'maximum': 1}},
-    'required': ['x_m'],
-    'additionalProperties': False,
-}
-
-
-def policy(**changes: Any) -> Policy:
-    """Return the settings of a small cell: an arm, a gripper, and what they show."""
-    move = ActionPolicy(
-        'move',
-        MOVE_SCHEMA,
-        extended=True,
-        preemption=('replace', 'queue', 'reject'),
-        group='arm',
-        server='move_server',
-        max_queue=2,
-        max_duration_ns=10_000 * MS,
-        max_abort_ns=1500 * MS,
-    )
-    chunk = dataclasses.replace(
-        move, type='chunk', server='chunk_server', replace=Replace.NATIVE
-    )
-    stop = dataclasses.replace(
-        move,
-        type='stop',
-        server='stop',
-        params_schema={'type': 'object', 'additionalProperties': False},
-        preemption=('replace',),
-        extended=False,
-        needs_motion=False,
-    )
-    grip = dataclasses.replace(move, type='grip', server='grip_server', group='gripper')
-    base = Policy(
-        manifest={'protocol_version': '0.1', 'world': {'name': 'test'}},
-        actions={a.type: a for a in (move, chunk, stop, grip)},
-        channels={
-            'proprio': ChannelPolicy('proprio', 'proprio/json', 100.0, False, 20 * MS),
-            'arm_state': ChannelPolicy(
-                'arm_state', 'text/event+json', 10.0, True, 200 * MS, embodiment_state='arm'
-            ),
-            'log': ChannelPolicy('log', 'text/event+json', 10.0, True, 200 * MS),
-            'grip_state': ChannelPolicy(
-                'grip_state', 'text/event+json', 10.0, True, 200 * MS, embodiment_state='grip'
-            ),
-        },
-        embodiments={
-            'arm': EmbodimentPolicy(
-                'arm',
-                frozenset({'move', 'chunk', 'stop'}),
-                ('proprio', 'arm_state', 'log'),
-                envelope={'embodiment': 'arm', 'max_action_rate_hz': 20, 'on_violation': 'reject'},
-                multi_bind_group='cell',
-            ),
-            'grip': EmbodimentPolicy(
-                'grip', frozenset({'grip'}), ('grip_state',), multi_bind_group='cell'
-            ),
-            'base': EmbodimentPolicy('base', frozenset(), ()),
-        },
-        reset_states=('home',),
-        stream_url=lambda: 'ws://127.0.0.1:1/stream',
-    )
-    return dataclasses.replace(base, **changes)
+WORLDS: list[World] = []
 
 
 class CountingIds:
@@ -112,12 +48,26 @@ class World:
     """
     The engine under test with everything around it scripted.
 
-    By default the ROS side answers at once: goals are accepted, cancels take ``cancel_ns`` and
-    rest follows, behaviours succeed. Switches make it misbehave.
+    By default the ROS side answers at once: goals are accepted, cancels end them, rest follows,
+    behaviours succeed. Where a switch is off the answer is owed until :meth:`pay`. Everything is
+    judged, see :meth:`check`.
+
+    :param log: effects in the engine's order.
+    :param started: goals that left, in order.
+    :param live: goals that have not ended, by id.
+    :param judged: False leaves the suite's checks out, where a test does a great deal.
     """
 
-    def __init__(self, settings: Policy | None = None, checker: GoalChecker | None = None) -> None:
-        self.engine = Engine(settings or policy(), checker, CountingIds())
+    def __init__(
+        self,
+        settings: Policy | None = None,
+        checker: GoalChecker | None = None,
+        *,
+        judged: bool = True,
+        schemas: bool = True,
+    ) -> None:
+        self.policy = settings or policy()
+        self.engine = Engine(self.policy, checker, CountingIds())
         self.now_ns = 5_000 * MS
         self.log: list[fx.Effect] = []
         self.agents: dict[int, Agent] = {}
@@ -125,9 +75,24 @@ class World:
         self.auto_cancel = True
         self.auto_rest = True
         self.auto_behavior = True
+        self.auto_reset = True
+        self.keeps_log = True
         self.started: list[fx.StartGoal] = []
         self.live: dict[str, fx.StartGoal] = {}
-        self._conns = 0
+        self.accepted: set[str] = set()
+        self.unwanted: set[str] = set()
+        self.owed: list[facts.Input] = []
+        self.newest: dict[str, facts.ObservationCaptured] = {}
+        self.invariants = Invariants(self.engine, self.policy)
+        self.judge = Judge(self.policy.manifest, schemas=schemas)
+        self.judge.is_active &= judged
+        self._numbers = 0
+        WORLDS.append(self)
+
+    def check(self) -> None:
+        """Raise if the suite's passive checks found anything wrong so far."""
+        problems = self.judge.problems()
+        assert not problems, '\n'.join(problems)
 
     # ------------------------------------------------------------ driving
 
@@ -135,68 +100,146 @@ class World:
         """Post facts and let the scripted sides answer."""
         pending = list(what)
         while pending:
-            pending = self._carry_out(self.engine.handle(pending.pop(0), self.now_ns)) + pending
+            fact = pending.pop(0)
+            self.invariants.told(fact)
+            answers = self._carry_out(self.engine.handle(fact, self.now_ns))
+            pending = answers + self._noted(fact) + pending
 
     def pass_ms(self, ms: float) -> None:
         """Let time pass, stopping at every deadline on the way."""
         end = self.now_ns + int(ms * MS)
-        while True:
+        for turns in range(STALL * 100):
             due = self.engine.next_deadline_ns()
             if due is None or due > end:
                 break
+            assert turns < STALL or due > self.now_ns, 'the engine wants to be woken for nothing'
             self.now_ns = max(self.now_ns, due)
             self.tell(*self._carry_out(self.engine.advance(self.now_ns)))
         self.now_ns = end
         self.tell(*self._carry_out(self.engine.advance(self.now_ns)))
 
+    def oversleep_ms(self, ms: float) -> None:
+        """Let time pass without waking the engine, which is then late with everything."""
+        self.now_ns += int(ms * MS)
+        self.tell(*self._carry_out(self.engine.advance(self.now_ns)))
+
     def _carry_out(self, effects: list[fx.Effect]) -> list[facts.Input]:
-        answers: list[facts.Input] = []
+        """Carry effects out as the bridge does: what stops the robot before all others."""
         for effect in effects:
-            self.log.append(effect)
-            answers += self._answer(effect)
+            self.invariants.done(effect)
+        if self.keeps_log:
+            self.log += effects
+        answers: list[facts.Input] = []
+        stops = (fx.BeginBehavior, fx.CancelGoal)
+        for effect in sorted(effects, key=lambda e: not isinstance(e, stops)):
+            answers += self._robot(effect)
+            answers += self._transport(effect)
         return answers
 
-    def _answer(self, effect: fx.Effect) -> list[facts.Input]:
+    def _robot(self, effect: fx.Effect) -> list[facts.Input]:
         match effect:
             case fx.StartGoal(goal_id):
                 self.started.append(effect)
                 self.live[goal_id] = effect
-                return [facts.GoalAccepted(goal_id)] if self.auto_accept else []
+                return self._say(self.auto_accept, facts.GoalAccepted(goal_id))
             case fx.CancelGoal(goal_id):
-                if self.auto_cancel and self.live.pop(goal_id, None):
-                    return [facts.GoalEnded(goal_id, facts.GoalOutcome.CANCELED)]
+                return self._cancel(goal_id)
             case fx.AwaitRest(ticket):
-                return [facts.RestReached(ticket)] if self.auto_rest else []
+                return self._say(self.auto_rest, facts.RestReached(ticket))
             case fx.BeginBehavior(ticket, embodiment):
                 return self._behave(ticket, embodiment)
             case fx.ResetWorld():
-                return [facts.ResetFinished(ok=True)]
-            case fx.SendMessage(conn, message):
-                if conn in self.agents:
-                    self.agents[conn].inbox.append(json.loads(codec.encode(message)))
-            case fx.SendFrame(conn):
-                self.engine.frame_sent(effect, self.now_ns)
-                for agent in self.agents.values():
-                    if conn in (agent.conn, agent.stream):
-                        agent.frames.append(effect)
-            case fx.CloseConnection(conn, code, reason):
-                for agent in self.agents.values():
-                    if conn == agent.conn:
-                        agent.closed = (code, reason)
-                        return [facts.ConnectionLost(conn, reason)]
+                return self._say(self.auto_reset, facts.ResetFinished(ok=True))
+            case fx.SetChannelDemand(channel, _rate, True) if channel in self.newest:
+                return [self.newest[channel]]
         return []
+
+    def _say(self, at_once: bool, answer: facts.Input) -> list[facts.Input]:
+        """Give an answer now, or owe it."""
+        if at_once:
+            return [answer]
+        self.owed.append(answer)
+        return []
+
+    def _cancel(self, goal_id: str) -> list[facts.Input]:
+        """Cancel a goal: now when it is accepted, on acceptance otherwise."""
+        if goal_id not in self.live:
+            return []
+        if goal_id not in self.accepted:
+            self.unwanted.add(goal_id)
+            return []
+        answer = facts.GoalEnded(goal_id, facts.GoalOutcome.CANCELED)
+        return self._say(self.auto_cancel, answer)
 
     def _behave(self, ticket: int, embodiment: str) -> list[facts.Input]:
         out: list[facts.Input] = []
-        if self.auto_cancel:
-            for goal_id in [g for g, s in self.live.items() if s.embodiment == embodiment]:
-                del self.live[goal_id]
-                out.append(facts.GoalEnded(goal_id, facts.GoalOutcome.CANCELED))
-        if self.auto_behavior:
-            out.append(facts.BehaviorFinished(ticket, ok=True))
-        return out
+        for goal_id in [g for g, s in self.live.items() if s.embodiment == embodiment]:
+            out += self._cancel(goal_id)
+        return out + self._say(self.auto_behavior, facts.BehaviorFinished(ticket, ok=True))
+
+    def _noted(self, fact: facts.Input) -> list[facts.Input]:
+        """Keep account of the goals; return what a server does on its own."""
+        match fact:
+            case facts.GoalAccepted(goal_id) if goal_id in self.live:
+                self.accepted.add(goal_id)
+                if goal_id in self.unwanted:
+                    return self._cancel(goal_id)
+            case facts.GoalEnded(goal_id):
+                self.live.pop(goal_id, None)
+                self.unwanted.discard(goal_id)
+                self.accepted.discard(goal_id)
+        return []
+
+    def pay(self, kind: type | None = None) -> None:
+        """Give the answers that are owed, or those of a kind, and those that they lead to."""
+        while True:
+            due = [a for a in self.owed if kind is None or isinstance(a, kind)]
+            if not due:
+                return
+            self.owed = [a for a in self.owed if a not in due]
+            self.tell(*due)
+
+    def _transport(self, effect: fx.Effect) -> list[facts.Input]:
+        match effect:
+            case fx.SendMessage(conn, message):
+                agent = self.agents.get(conn)
+                if agent is not None:
+                    received = json.loads(codec.encode(message))
+                    agent.inbox.append(received)
+                    self.judge.received(conn, received, self.now_ns)
+            case fx.SendFrame(conn):
+                self._frame(effect)
+            case fx.CloseConnection(conn, code, reason):
+                return self._close(conn, code, reason)
+        return []
+
+    def _frame(self, frame: fx.SendFrame) -> None:
+        for agent in list(self.agents.values()):
+            if frame.conn in (agent.conn, agent.stream) and agent.is_stalled:
+                agent.missed[frame.conn, frame.channel_id] += frame.reliable
+            elif frame.conn in (agent.conn, agent.stream):
+                self.judge.frame(agent.conn, frame, self.now_ns)
+                agent.frames.append(frame)
+                self.engine.frame_sent(frame, self.now_ns)
+
+    def _close(self, conn: int, code: int, reason: str) -> list[facts.Input]:
+        agent = self.agents.get(conn)
+        if agent is not None:
+            agent.closed = (code, reason)
+            self.judge.left(conn)
+            del self.agents[conn]
+            return [facts.ConnectionLost(conn, reason)]
+        for each in self.agents.values():
+            if conn == each.stream:
+                each.stream = None
+                each.stream_closed = (code, reason)
+        return [facts.StreamLost(conn)]
 
     # ------------------------------------------------------------ the ROS side
+
+    def accept(self, goal: int = -1) -> None:
+        """Let the server take a started goal."""
+        self.tell(facts.GoalAccepted(self.started[goal].goal_id))
 
     def finish(
         self,
@@ -205,13 +248,44 @@ class World:
         detail: str = '',
     ) -> None:
         """End a started goal."""
-        goal_id = self.started[goal].goal_id
-        self.live.pop(goal_id, None)
-        self.tell(facts.GoalEnded(goal_id, outcome, detail))
+        self.tell(facts.GoalEnded(self.started[goal].goal_id, outcome, detail))
 
-    def safety(self, meaning: facts.Meaning, engaged: bool, name: str = 'in', epoch: int = 1) -> None:
-        """Change the verdict of a safety input of the arm."""
-        self.tell(facts.SafetyChanged('arm', name, meaning, engaged, 'test', epoch))
+    def meddle(self, call: Callable[[Kernel], None]) -> None:
+        """Do to the engine what no fact does yet."""
+        call(self.engine.kernel)
+        self.engine.kernel.settle_step()
+        self.tell(*self._carry_out(self.engine.kernel.take()))
+
+    def hold(self) -> None:
+        """Owe every answer of the ROS side from now on."""
+        self.auto_accept = self.auto_cancel = self.auto_rest = self.auto_behavior = False
+
+    def rest(self, *, measured: bool = True) -> None:
+        """Answer the newest question for rest."""
+        ticket = self.effects(fx.AwaitRest)[-1].ticket
+        self.tell(facts.RestReached(ticket, measured))
+
+    def behaved(self, *, ok: bool = True, detail: str = '') -> None:
+        """Answer the newest behaviour."""
+        ticket = self.effects(fx.BeginBehavior)[-1].ticket
+        self.tell(facts.BehaviorFinished(ticket, ok, detail))
+
+    def safety(
+        self,
+        meaning: facts.Meaning,
+        engaged: bool,
+        name: str = 'in',
+        epoch: int = 1,
+        embodiment: str = 'arm',
+    ) -> None:
+        """Change the verdict of a safety input."""
+        self.tell(facts.SafetyChanged(embodiment, name, meaning, engaged, 'test', epoch))
+
+    def capture(self, channel: str, payload: bytes = b'{}', age_ms: float = 0) -> None:
+        """Capture a sample; it stays the newest one of its channel."""
+        at_ns = self.now_ns - int(age_ms * MS)
+        self.newest[channel] = facts.ObservationCaptured(channel, payload, at_ns)
+        self.tell(self.newest[channel])
 
     def effects(self, kind: type) -> list[Any]:
         """Return the effects of a kind so far."""
@@ -219,18 +293,28 @@ class World:
 
     # ------------------------------------------------------------ agents
 
-    def connect(self) -> Agent:
-        """Return an initialized agent without a session."""
-        self._conns += 1
-        agent = Agent(self, self._conns)
+    def number(self) -> int:
+        """Return the number of a new connection."""
+        self._numbers += 1
+        return self._numbers
+
+    def line(self) -> Agent:
+        """Return an agent that has said nothing yet."""
+        agent = Agent(self, self.number())
         self.agents[agent.conn] = agent
         self.tell(facts.ConnectionOpened(agent.conn, 'test'))
-        agent.call(
+        return agent
+
+    def connect(self, **fields: Any) -> Agent:
+        """Return an initialized agent without a session."""
+        agent = self.line()
+        reply = agent.call(
             'initialize',
             protocol_versions=['0.1'],
             agent={'name': 'a', 'version': '1', 'vendor': 'v'},
-            consumes_modalities=['proprio/json', 'text/event+json'],
+            **{'consumes_modalities': ['proprio/json', 'text/event+json'], **fields},
         )
+        assert 'result' in reply, reply
         return agent
 
     def session(self, embodiment: str | None = 'arm', **params: Any) -> Agent:
@@ -243,82 +327,12 @@ class World:
         agent.ready = reply['result']
         return agent
 
-
-class Agent:
-    """One agent on one connection; replies are found by id."""
-
-    def __init__(self, world: World, conn: int) -> None:
-        self.world = world
-        self.conn = conn
-        self.stream: int | None = None
-        self.inbox: list[Json] = []
-        self.frames: list[fx.SendFrame] = []
-        self.closed: tuple[int, str] | None = None
-        self.ready: Json = {}
-        self._ids = 0
-        self._actions = 0
-
-    def call_later(self, method: str, **params: Any) -> int:
-        """Send a request and return its id."""
-        self._ids += 1
-        message = {'jsonrpc': '2.0', 'id': self._ids, 'method': method, 'params': params}
-        self.text(json.dumps(message))
-        return self._ids
-
-    def text(self, text: str | bytes) -> None:
-        """Send one text message as it is."""
-        self.world.tell(facts.TextReceived(self.conn, text, self.world.now_ns))
-
-    def reply(self, request_id: int) -> Json:
-        """Return the reply to a request, {} while there is none."""
-        return next((m for m in self.inbox if m.get('id') == request_id and 'method' not in m), {})
-
-    def call(self, method: str, **params: Any) -> Json:
-        """Send a request and return its reply."""
-        return self.reply(self.call_later(method, **params))
-
-    def submit(self, kind: str = 'move', action_id: str | None = None, **fields: Any) -> Json:
-        """Submit an action; the admission rate of the arm is kept by waiting."""
-        self._actions += 1
-        action_id = action_id or f'c{self.conn}-a{self._actions}'
-        fields.setdefault('params', {'x_m': 0.5} if kind != 'stop' else {})
-        reply = self.call('action.submit', action_id=action_id, type=kind, **fields)
-        reply.setdefault('action_id', action_id)
-        self.world.pass_ms(50)
-        return reply
-
-    def drop(self) -> None:
-        """Lose the connection."""
-        self.world.agents.pop(self.conn, None)
-        self.world.tell(facts.ConnectionLost(self.conn, 'test'))
-
-    # ------------------------------------------------------------ what arrived
-
-    def notes(self, method: str) -> list[Json]:
-        """Return the params of the notifications of a method, in order."""
-        return [m['params'] for m in self.inbox if m.get('method') == method and 'id' not in m]
-
-    def states(self, action_id: str) -> list[str]:
-        """Return the states an action went through, by notifications and results, in order."""
-        rows: dict[int, str] = {}
-        for message in self.inbox:
-            body = message.get('params') or message.get('result') or {}
-            if body.get('action_id') == action_id and 'status_seq' in body:
-                rows[body['status_seq']] = body['state']
-        out: list[str] = []
-        for _, state in sorted(rows.items()):
-            if not out or out[-1] != state:
-                out.append(state)
-        return out
-
-    def last(self, action_id: str) -> Json:
-        """Return the newest status of an action that was notified."""
-        return [p for p in self.notes('action.status') if p['action_id'] == action_id][-1]
-
-    def events(self) -> list[str]:
-        """Return the names of the world events, in order."""
-        return [p['event'] for p in self.notes('world.event')]
-
-    def session_states(self) -> list[str]:
-        """Return the session states, in order."""
-        return [p['state'] for p in self.notes('session.state')]
+    def resume(self, agent: Agent, last_status_seq: int | None = None) -> Agent:
+        """Return the agent's successor on a new connection, with its session."""
+        back = self.connect()
+        seen = agent.highest() if last_status_seq is None else last_status_seq
+        token = agent.ready['session_token']
+        reply = back.call('session.resume', session_token=token, last_status_seq=seen)
+        assert 'result' in reply, reply
+        back.ready = reply['result']
+        return back

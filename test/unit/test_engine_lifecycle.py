@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from engine_world import World
+
 from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine.inputs import GoalAccepted, GoalOutcome, GoalProgressed, Meaning
-from engine_world import World
 
 
 def test_action_runs_to_completion() -> None:

@@ -19,6 +19,7 @@ ROSDEP_KEYS = {
     'pinocchio': 'pinocchio',
     'pydantic': 'python3-pydantic',
     'pydantic_core': 'python3-pydantic',
+    'annotated_types': 'python3-pydantic',  # pydantic brings it along
     'websockets': 'python3-websockets',
     'yaml': 'python3-yaml',
 }

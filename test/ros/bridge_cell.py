@@ -1,0 +1,372 @@
+"""Owns the cell of the bridge's tests: robot, bridge, a tap on what the robot does, a proxy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+import itertools
+from pathlib import Path
+import socket
+import threading
+import time
+from typing import Any, Self
+
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from agent import Agent, payload, Refused, to_pose, until
+from processes import BridgeProcess, SIM_ARM, start_sim_robot, StartedProcess
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from sim_robot_goals import GRIPPER, PRIMITIVE, TRAJECTORY
+import yaml
+
+HOME_M = (0.0, 0.0, 0.4)
+AWAY_M = (0.3, 0.2, 0.5)
+STATE_CHANNELS = {'arm_01': 'arm_state', 'gripper_01': 'gripper_state'}
+MOVING_RADPS = 0.05
+REST_RADPS = 0.01
+
+_LATCHED = QoSProfile(
+    depth=10,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+_RUNNING = {
+    GoalStatus.STATUS_ACCEPTED,
+    GoalStatus.STATUS_EXECUTING,
+    GoalStatus.STATUS_CANCELING,
+}
+
+
+def config_with(
+    folder: Path, sections: Mapping[str, Mapping[str, Any]], name: str = 'changed'
+) -> Path:
+    """
+    Write the configuration of the simulated arm with some keys changed.
+
+    :param sections: new values by section, a nested one as ``actions.stop``.
+    """
+    body = yaml.safe_load(SIM_ARM.read_text(encoding='utf-8'))
+    body['guardian'] = 'off'  # which PyYAML reads as false
+    for section, values in sections.items():
+        inner = body
+        for key in section.split('.'):
+            inner = inner[key]
+        inner.update(values)
+    path = folder / f'{name}.yaml'
+    path.write_text(yaml.safe_dump(body), encoding='utf-8')
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class JointSample:
+    """
+    What the arm did at a moment.
+
+    :param at_ns: steady time of arrival.
+    :param speed_radps: of the fastest joint of the arm.
+    """
+
+    at_ns: int
+    positions: tuple[float, ...]
+    speed_radps: float
+
+
+class RobotTap:
+    """
+    Hears what the robot does, on a thread of its own, without the bridge.
+
+    :ivar samples: what the joints of the arm did.
+    :ivar goals: every goal that a server of the robot took, with its newest status.
+    :ivar most_running: most goals of one server that ran at once.
+    """
+
+    def __init__(self, namespace: str = '') -> None:
+        """Open a node and begin to listen."""
+        self.samples: list[JointSample] = []
+        self.goals: dict[bytes, int] = {}
+        self.servers: dict[bytes, str] = {}
+        self.most_running: dict[str, int] = {}
+        self._node = rclpy.create_node('robot_tap', namespace=namespace or None)
+        self._node.create_subscription(JointState, 'joint_states', self._on_joints, 100)
+        for server in (TRAJECTORY, PRIMITIVE, GRIPPER):
+            self._node.create_subscription(
+                GoalStatusArray,
+                f'{server}/_action/status',
+                lambda message, name=server: self._on_goals(name, message),
+                _LATCHED,
+            )
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self._is_closing = False
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop listening."""
+        self._is_closing = True
+        self._thread.join(2.0)
+        self._executor.shutdown(1.0)
+        self._node.destroy_node()
+
+    @property
+    def node(self) -> Any:
+        """The node, to add subscriptions to before anything is awaited."""
+        return self._node
+
+    @property
+    def speed_radps(self) -> float:
+        """Speed of the fastest joint in the newest sample, 0 where there is none."""
+        return self.samples[-1].speed_radps if self.samples else 0.0
+
+    @property
+    def is_moving(self) -> bool:
+        """Tell whether the arm moves."""
+        return self.speed_radps > MOVING_RADPS
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Tell whether the last three samples are of an arm at rest."""
+        last = self.samples[-3:]
+        return len(last) == 3 and all(s.speed_radps < REST_RADPS for s in last)
+
+    def running(self, server: str) -> int:
+        """Count the goals of a server that run now."""
+        return sum(
+            status in _RUNNING and self.servers[goal] == server
+            for goal, status in list(self.goals.items())
+        )
+
+    def taken(self, server: str | None = None) -> int:
+        """Count the goals that the robot, or one server of it, ever took."""
+        return sum(server in (None, name) for name in list(self.servers.values()))
+
+    def rested_ns(self, since_ns: int) -> int | None:
+        """Return when the arm was first at rest after a time and stayed so, None while not."""
+        rested = None
+        for sample in self.samples:
+            if sample.at_ns >= since_ns:
+                is_slow = sample.speed_radps < REST_RADPS
+                rested = (rested or sample.at_ns) if is_slow else None
+        return rested
+
+    def _spin(self) -> None:
+        while not self._is_closing:
+            self._executor.spin_once(0.1)
+
+    def _on_joints(self, message: Any) -> None:
+        speed = max(abs(v) for v in message.velocity[:6])
+        sample = JointSample(time.monotonic_ns(), tuple(message.position[:6]), speed)
+        self.samples.append(sample)
+
+    def _on_goals(self, server: str, message: Any) -> None:
+        running = 0
+        for status in message.status_list:
+            goal = bytes(status.goal_info.goal_id.uuid)
+            self.goals[goal] = status.status
+            self.servers[goal] = server
+            running += status.status in _RUNNING
+        self.most_running[server] = max(self.most_running.get(server, 0), running)
+
+
+@dataclass
+class Cell:
+    """A robot and a bridge as two processes; either may be replaced by a test."""
+
+    robot: StartedProcess
+    bridge: BridgeProcess
+    folder: Path
+
+    async def agent(self, name: str = 'tester', **options: Any) -> Agent:
+        """Connect and initialize."""
+        return await Agent.connect(self.bridge.url, self.bridge.token, name=name, **options)
+
+    @asynccontextmanager
+    async def holding(
+        self, embodiment: str = 'arm_01', *, subscribe: Sequence[Mapping[str, Any]] = (), **more: Any
+    ) -> AsyncIterator[Agent]:
+        """Hold an embodiment that may move, with heartbeats; close the session at the end."""
+        channel = STATE_CHANNELS[embodiment]
+        async with await self.agent() as agent:
+            await _open(agent, embodiment, subscribe=[{'channel': channel}, *subscribe], **more)
+            agent.beat()
+            try:
+                await may_move(agent)
+                yield agent
+            finally:
+                await agent.close()
+
+    @asynccontextmanager
+    async def watching(self, *channels: str, rate_hz: float | None = None) -> AsyncIterator[Agent]:
+        """Observe some channels, with heartbeats."""
+        rate = {} if rate_hz is None else {'rate_hz': rate_hz}
+        async with await self.agent('watcher') as agent:
+            await agent.open(None, subscribe=[{'channel': c, **rate} for c in channels])
+            agent.beat()
+            yield agent
+
+    async def warm_up(self) -> None:
+        """Wait until the bridge admits moves: servers, description and limits are known."""
+        async with self.holding() as agent:
+            for number in itertools.count():
+                try:
+                    await agent.submit(f'warm-{number}', 'move_to_pose', to_pose(*HOME_M))
+                except Refused as refused:
+                    assert refused.is_retryable, refused
+                    assert number < 200, refused
+                    await asyncio.sleep(0.05)
+                    continue
+                said = await agent.status(f'warm-{number}')
+                assert said['state'] == 'completed', said
+                return
+
+
+async def _open(agent: Agent, embodiment: str, **more: Any) -> None:
+    """Open a session as soon as the embodiment is available."""
+    ends_s = time.monotonic() + 15.0
+    while True:
+        try:
+            await agent.open(embodiment, **more)
+        except Refused as refused:
+            assert refused.is_retryable, refused
+            assert time.monotonic() < ends_s, refused
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
+def channel_id(agent: Agent, channel: str) -> int:
+    """Return the number of a granted channel."""
+    rows = agent.ready['granted']['channels']
+    return next(int(row['channel_id']) for row in rows if row['channel'] == channel)
+
+
+def newest(agent: Agent, channel: str) -> dict[str, Any] | None:
+    """Return what the newest frame of a channel says, None while there is none."""
+    number = channel_id(agent, channel)
+    frames = (f for f in reversed(agent.frames) if f.params['channel_id'] == number)
+    found = next(frames, None)
+    return None if found is None else payload(found)
+
+
+async def may_move(agent: Agent, timeout_s: float = 15.0) -> None:
+    """Wait until the embodiment that an agent holds is permitted to move."""
+    rows = agent.ready['granted']['channels']
+    channel = next(r['channel'] for r in rows if r['channel'] in STATE_CHANNELS.values())
+
+    def is_permitted() -> bool:
+        state = newest(agent, channel)
+        return state is not None and bool(state['motion_permitted'])
+
+    await until(is_permitted, timeout_s, 'permission to move')
+
+
+@contextmanager
+def running_cell(
+    folder: Path,
+    config: Path = SIM_ARM,
+    robot_parameters: Mapping[str, object] | None = None,
+    **options: Any,
+) -> Iterator[Cell]:
+    """
+    Start a bridge and a robot at once and stop both at the end.
+
+    :param options: of :class:`BridgeProcess`.
+    """
+    bridge = BridgeProcess(folder, 'bridge', config, **options)
+    cell = None
+    try:
+        robot = start_sim_robot(folder, robot_parameters)
+        cell = Cell(robot, bridge, folder)
+        bridge.wait_ready()
+        yield cell
+    finally:
+        processes = [bridge] if cell is None else [cell.bridge, cell.robot]
+        for process in processes:
+            with suppress(RuntimeError):
+                process.stop(8.0)
+
+
+class TcpProxy:
+    """
+    Forwards one TCP port, until it is told to swallow everything.
+
+    :ivar is_dark: while True nothing is forwarded in either direction, and nobody is told.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Forward to the port of a URL."""
+        self._target = int(url.rsplit(':', 1)[1])
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._light = asyncio.Event()
+        self._light.set()
+
+    async def __aenter__(self) -> Self:
+        """Begin to listen."""
+        self._server = await asyncio.start_server(self._connected, '127.0.0.1', 0)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Cut everything."""
+        assert self._server is not None
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.transport.abort()
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        assert self._server is not None
+        return f'ws://127.0.0.1:{self._server.sockets[0].getsockname()[1]}'
+
+    def darken(self) -> None:
+        """Forward nothing any more, and tell nobody."""
+        self._light.clear()
+
+    def cut(self) -> None:
+        """Reset both sides of every connection."""
+        for writer in self._writers:
+            sock = writer.get_extra_info('socket')
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b'\x01' + b'\x00' * 7)
+            writer.transport.abort()
+
+    async def _connected(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        onward = await asyncio.open_connection('127.0.0.1', self._target)
+        self._writers |= {writer, onward[1]}
+        for source, sink in ((reader, onward[1]), (onward[0], writer)):
+            task = asyncio.create_task(self._forward(source, sink))
+            self._tasks.add(task)
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                await self._light.wait()
+                writer.write(data)
+                await writer.drain()
+            writer.close()
+
+
+def all_files(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield every file below a folder with its content."""
+    for path in sorted(folder.rglob('*')):
+        if path.is_file():
+            yield path, path.read_bytes()
+
+
+def counted(condition: Callable[[], int], at_least: int) -> Callable[[], bool]:
+    """Return a condition: a count has been reached."""
+    return lambda: condition() >= at_least

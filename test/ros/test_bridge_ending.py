@@ -1,0 +1,261 @@
+"""How the bridge's process ends, is killed, is started wrongly, and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+import fcntl
+import os
+from pathlib import Path
+import signal
+import socket
+import time
+from typing import Any
+
+from agent import Agent, run, to_pose, until
+from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap
+from processes import BridgeProcess, SIM_ARM, start_bridge, start_sim_robot, StartedProcess
+import pytest
+from ros_peer import RosPeer
+from sim_robot_goals import PRIMITIVE, reset, set_fault
+
+Record = Any
+EXIT_S = 5.0
+
+
+@pytest.fixture(scope='module')
+def folder(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp('ending')
+
+
+@pytest.fixture(scope='module')
+def robot(folder: Path) -> Iterator[StartedProcess]:
+    process = start_sim_robot(folder)
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+def tap(peer: RosPeer, robot: StartedProcess) -> Iterator[RobotTap]:
+    reset(peer)
+    with RobotTap() as opened:
+        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+        yield opened
+    reset(peer)
+
+
+@pytest.fixture
+def cell(
+    folder: Path, robot: StartedProcess, request: pytest.FixtureRequest
+) -> Iterator[Cell]:
+    bridge = start_bridge(folder, request.node.name[:60])
+    started = Cell(robot, bridge, folder)
+    run(started.warm_up())
+    yield started
+    if started.bridge.exit_status is None:
+        started.bridge.kill()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """
+    How a process ended.
+
+    :param at_ns: steady time.
+    """
+
+    status: int
+    at_ns: int
+    took_s: float
+
+
+async def end_of(process: StartedProcess, since_ns: int, timeout_s: float = 15.0) -> Ended:
+    """Wait until a process has ended."""
+    await until(lambda: process.exit_status is not None, timeout_s, f'the end of {process.name}')
+    now_ns = time.monotonic_ns()
+    assert process.exit_status is not None
+    return Ended(process.exit_status, now_ns, (now_ns - since_ns) * 1e-9)
+
+
+async def moving(cell: Cell, tap: RobotTap) -> Agent:
+    """Return an agent whose action moves the arm at some speed."""
+    agent = await cell.agent()
+    await agent.open(subscribe=[{'channel': 'arm_state'}])
+    agent.beat()
+    await may_move(agent)
+    await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+    await until(lambda: tap.speed_radps > 0.3, what='the arm at speed')
+    return agent
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_mid_motion_ends_the_bridge_after_the_arm(
+    cell: Cell, tap: RobotTap, number: signal.Signals, record_testsuite_property: Record
+) -> None:
+    async def play() -> Ended:
+        agent = await moving(cell, tap)
+        sent_ns = time.monotonic_ns()
+        cell.bridge.send_signal(number)
+        assert await agent.ended() == (1001, 'world_shutdown')
+        ended = await end_of(cell.bridge, sent_ns)
+        assert agent.states('go') == ['executing', 'cancelling', 'cancelled']
+        assert (await agent.status('go'))['reason'] == 'session_closed'
+        assert agent.events()[-1] == 'world_shutdown'
+        closed = await agent.session_state('closed')
+        assert closed.params['reason'] == 'world_shutdown'
+        rested_ns = tap.rested_ns(sent_ns)
+        assert rested_ns is not None
+        assert rested_ns < ended.at_ns
+        assert not tap.running(PRIMITIVE)
+        return ended
+
+    ended = run(play())
+    record_testsuite_property(f'bridge_{number.name}_to_exit_s', round(ended.took_s, 3))
+    assert ended.status == 0
+    assert ended.took_s < EXIT_S
+    assert 'ended with 0: as asked' in cell.bridge.output
+    assert 'ERROR' not in cell.bridge.output
+
+
+def test_a_goal_that_never_ends_does_not_hold_the_end_up(
+    cell: Cell, tap: RobotTap, peer: RosPeer, record_testsuite_property: Record
+) -> None:
+    async def play() -> Ended:
+        agent = await moving(cell, tap)
+        await asyncio.to_thread(set_fault, peer, 'ignore_cancel')
+        sent_ns = time.monotonic_ns()
+        cell.bridge.send_signal(signal.SIGTERM)
+        said = await agent.status('go')
+        assert (said['state'], said['reason']) == ('failed', 'abort_failed')
+        assert (await agent.ended())[0] == 1001
+        return await end_of(cell.bridge, sent_ns)
+
+    ended = run(play())
+    record_testsuite_property('bridge_end_with_a_stuck_goal_s', round(ended.took_s, 3))
+    assert ended.status == 0
+    assert ended.took_s < EXIT_S
+    assert 'a goal did not end' in cell.bridge.output
+    assert 'bridge loop was silent' not in cell.bridge.output
+
+
+def test_after_a_kill_a_new_bridge_works_and_knows_no_old_session(
+    cell: Cell, tap: RobotTap
+) -> None:
+    port = int(cell.bridge.url.rsplit(':', 1)[1])
+
+    async def play() -> None:
+        agent = await moving(cell, tap)
+        cell.bridge.kill()
+        await agent.ended()
+        killed = cell.bridge
+        cell.bridge = await asyncio.to_thread(start_bridge, cell.folder, 'again', port=port)
+        assert cell.bridge.url == killed.url
+        async with await cell.agent() as late:
+            refused = await late.refusal(
+                'session.resume', session_token=agent.ready['session_token'], last_status_seq=0
+            )
+            assert (refused.code, refused.is_retryable) == (2005, False)
+            await late.open(subscribe=[{'channel': 'arm_state'}])
+            late.beat()
+            await may_move(late)
+            await late.close()
+        await cell.warm_up()
+        async with cell.holding() as late:
+            await late.submit('on', 'move_to_pose', to_pose(*HOME_M))
+            assert (await late.status('on'))['state'] == 'completed'
+
+    run(play())
+    assert cell.bridge.stop() == 0
+
+
+def test_nobody_reading_the_log_stops_neither_the_bridge_nor_its_stops(
+    folder: Path, robot: StartedProcess, tap: RobotTap
+) -> None:
+    pipe = folder / 'unread.log'
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    try:
+        bridge = start_bridge(folder, 'unread', log_level='debug')
+        cell = Cell(robot, bridge, folder)
+
+        async def play() -> None:
+            await cell.warm_up()
+            agent = await moving(cell, tap)
+            tripped_ns = time.monotonic_ns()
+            os.kill(robot.pid, signal.SIGUSR1)
+            assert (await agent.status('go'))['reason'] == 'e_stop'
+            await agent.event('e_stop_engaged')
+            await until(lambda: tap.rested_ns(tripped_ns), what='the arm at rest')
+            os.kill(robot.pid, signal.SIGUSR2)
+            await agent.event('e_stop_released')
+            sent_ns = time.monotonic_ns()
+            bridge.send_signal(signal.SIGTERM)
+            assert (await agent.ended())[0] == 1001
+            ended = await end_of(bridge, sent_ns)
+            assert ended.status == 0
+            assert ended.took_s < EXIT_S
+
+        run(play())
+    finally:
+        if bridge.exit_status is None:
+            bridge.kill()
+        os.close(reader)
+
+
+def test_what_cannot_start_says_why_and_exits_with_2(folder: Path, ros: None) -> None:
+    taken = socket.create_server(('127.0.0.1', 0))
+    port = int(taken.getsockname()[1])
+    cases: dict[str, tuple[dict[str, Any], str]] = {
+        'ros_arguments': ({'ros_arguments': ['--nonsense']}, 'look at --ros-args'),
+        'port': ({'port': 70000}, 'write 0 to 65535'),
+        'taken_port': ({'port': port}, 'address already in use'),
+        'ready_file': (
+            {'arguments': ['--ready-file', str(folder / 'nowhere' / 'x.json')]},
+            'No such file or directory',
+        ),
+    }
+    started = {
+        name: BridgeProcess(folder, f'wrong_{name}', SIM_ARM, **options)
+        for name, (options, _) in cases.items()
+    }
+
+    async def play() -> None:
+        for name, process in started.items():
+            ended = await end_of(process, time.monotonic_ns(), 30.0)
+            assert ended.status == 2, process.output
+            assert cases[name][1] in process.output.splitlines()[-1]
+            assert 'Traceback' not in process.output
+
+    try:
+        run(play())
+    finally:
+        taken.close()
+        for process in started.values():
+            if process.exit_status is None:
+                process.kill()
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_during_the_start_ends_the_bridge_as_asked(
+    folder: Path, ros: None, number: signal.Signals
+) -> None:
+    process = BridgeProcess(folder, f'early_{number.name}', SIM_ARM)
+
+    async def play() -> Ended:
+        # The last of its own handlers is installed long before anything is started.
+        caught = Path(f'/proc/{process.pid}/status')
+        bit = 1 << (signal.SIGHUP - 1)
+
+        def is_caught() -> bool:
+            rows = caught.read_text(encoding='ascii').split('SigCgt:')
+            return bool(int(rows[1].split()[0], 16) & bit)
+
+        await until(is_caught, what='the handlers of signals')
+        process.send_signal(number)
+        return await end_of(process, time.monotonic_ns())
+
+    ended = run(play())
+    assert ended.status == 0
+    assert 'Traceback' not in process.output
