@@ -7,7 +7,6 @@ from typing import Any
 
 from awp_ros_bridge.engine.effects import (
     BeginBehavior,
-    CloseAudit,
     Effect,
     OpenAudit,
     RecordAudit,
@@ -15,9 +14,10 @@ from awp_ros_bridge.engine.effects import (
     SendMessage,
 )
 from awp_ros_bridge.engine.inputs import (
+    AvailabilityChanged,
+    BehaviorFinished,
     Input,
     ObservationCaptured,
-    SafetyChanged,
     StreamOpened,
     StreamReceived,
     TextReceived,
@@ -26,40 +26,46 @@ from awp_ros_bridge.engine.inputs import (
 log = logging.getLogger('awp_ros_bridge')
 
 TERMINAL = frozenset({'completed', 'failed', 'cancelled', 'preempted', 'rejected'})
+SHOWN_CHARS = 128
+
+_UNSHOWN = (ObservationCaptured, StreamReceived)
+_SECRET = (TextReceived, StreamOpened)
 
 
 class Journal:
     """
-    Writes one line per session change, terminal action and safety change at INFO.
+    Writes one line per session change and terminal action at INFO, what is missing at WARNING.
 
-    At DEBUG every fact (``>``) and effect (``<``) is named, except samples and frames; no line
-    ever holds a message, so none can hold a token.
+    Changes of safety inputs are logged where they stop the robot. At DEBUG every fact (``>``) and
+    effect (``<``) is named, except samples and frames; no line ever holds a message, so none can
+    hold a token. What an agent chose itself, such as its name, is shown in one line.
     """
+
+    def __init__(self) -> None:
+        self._missing: set[tuple[str, str]] = set()
 
     def fact(self, fact: Input) -> None:
         """Note a fact on its way into the engine."""
-        if isinstance(fact, SafetyChanged):
-            verdict = 'engaged' if fact.engaged else 'clear'
-            log.info(
-                'safety: %s %s is %s (%s) %s',
-                fact.embodiment,
-                fact.input_name,
-                verdict,
-                fact.meaning,
-                fact.detail,
-            )
-        elif log.isEnabledFor(logging.DEBUG) and not isinstance(fact, ObservationCaptured):
-            secret = isinstance(fact, (TextReceived, StreamOpened, StreamReceived))
-            log.debug('> %s', type(fact).__name__ if secret else fact)
+        match fact:
+            case AvailabilityChanged(embodiment, action_type, False, detail):
+                self._missing.add((embodiment, action_type))
+                log.warning('%s: %s cannot run: %s', embodiment, action_type, detail)
+            case AvailabilityChanged(embodiment, action_type, True, _detail):
+                if (embodiment, action_type) in self._missing:
+                    self._missing.remove((embodiment, action_type))
+                    log.info('%s: %s can run', embodiment, action_type)
+            case BehaviorFinished(_ticket, False, detail):
+                log.warning('safe state: not reached: %s', detail)
+            case _ if log.isEnabledFor(logging.DEBUG) and not isinstance(fact, _UNSHOWN):
+                secret = isinstance(fact, _SECRET)
+                log.debug('> %s', type(fact).__name__ if secret else fact)
 
     def effect(self, effect: Effect) -> None:
         """Note an effect on its way out."""
         match effect:
             case OpenAudit(session_id, _ts, header):
                 agent = header.get('agent') or {}
-                log.info('session=%s opened by %s', session_id, agent.get('name'))
-            case CloseAudit(session_id):
-                log.info('session=%s closed', session_id)
+                log.info('session=%s opened by %s', session_id, _shown(agent.get('name')))
             case BeginBehavior(_ticket, embodiment, behavior, cause):
                 log.info('safe state: %s begins %s: %s', embodiment, behavior, cause)
             case RecordAudit(session_id, _ts, 'world', 'message' | 'kept', body):
@@ -77,7 +83,7 @@ class Journal:
                 log.info(
                     'session=%s action=%s %s %s %s',
                     session_id,
-                    params.get('action_id'),
+                    _shown(params.get('action_id')),
                     params.get('state'),
                     params.get('reason', ''),
                     params.get('detail', ''),
@@ -88,3 +94,10 @@ class Journal:
                 )
             case 'world.event':
                 log.info('session=%s event %s', session_id, params.get('event'))
+
+
+def _shown(text: Any) -> str:
+    """Return what an agent chose as it can stand in a line: printable, bounded, one line."""
+    whole = str(text)
+    cut = whole if len(whole) <= SHOWN_CHARS else f'{whole[: SHOWN_CHARS - 3]}...'
+    return cut if cut.isprintable() else ascii(cut)

@@ -179,7 +179,7 @@ class BridgeLoop:
             return
         self._busy = True
         try:
-            while self._facts:
+            while self._facts and not self._broken:
                 fact = self._facts.popleft()
                 self._journal.fact(fact)
                 self._carry_out(self._engine.handle(fact, time.monotonic_ns()))
@@ -190,6 +190,8 @@ class BridgeLoop:
             self._busy = False
 
     def _fail(self, error: Exception) -> None:
+        if self._broken:
+            return
         self._broken = True
         log.critical('the engine failed; the robot is being stopped', exc_info=error)
         self._on_fault(f'{type(error).__name__}: {error}')
@@ -272,7 +274,11 @@ class BridgeLoop:
 
     def stream_allowed(self, token: str, /) -> bool:
         """Say whether a stream connection may be opened with this session token."""
-        return self._engine.stream_allowed(token)
+        try:
+            return not self._broken and self._engine.stream_allowed(token)
+        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: stop the robot
+            self._fail(error)
+            return False
 
     def accepting(self) -> bool:
         """Say whether new connections are welcome."""
@@ -280,7 +286,15 @@ class BridgeLoop:
 
     def frame_sent(self, effect: SendFrame, sent_ns: int, /) -> None:
         """Note that a frame left: telemetry, staleness, audit (AWP-AUD-001)."""
-        self._engine.frame_sent(effect, sent_ns)
+        try:
+            self._engine.frame_sent(effect, sent_ns)
+            if not self._busy:  # a channel that is delivered again is watched again
+                self._arm()
+        except Exception as error:  # noqa: BLE001 - our own fault, whatever it is: stop the robot
+            self._fail(error)
+        self._record_frame(effect, sent_ns)
+
+    def _record_frame(self, effect: SendFrame, sent_ns: int) -> None:
         header: dict[str, object] = {
             'channel_id': effect.channel_id,
             'seq': effect.seq,

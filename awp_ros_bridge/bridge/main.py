@@ -13,8 +13,14 @@ import os
 from pathlib import Path
 import signal
 import sys
+from types import FrameType
+from typing import TYPE_CHECKING
 
 from awp_ros_bridge.bridge import versions
+from awp_ros_bridge.bridge.logs import LogWriter
+
+if TYPE_CHECKING:
+    from awp_ros_bridge.bridge.wiring import World
 
 log = logging.getLogger('awp_ros_bridge')
 
@@ -22,7 +28,7 @@ EXIT_OK = 0
 EXIT_FAULT = 1  # the bridge itself failed; the robot was stopped
 EXIT_USAGE = 2  # arguments, configuration, credentials or library versions
 
-STOP_BOUND_S = 5.0
+LOG_BOUND_S = 1.0
 LEVELS = ('debug', 'info', 'warning', 'error')
 ROS_LEVELS = {**dict(zip(LEVELS, LEVELS, strict=True)), 'warn': 'warning', 'fatal': 'error'}
 
@@ -50,7 +56,7 @@ def parse(argv: Sequence[str]) -> Options:
         '2 arguments, configuration, credentials or library versions',
     )
     parser.add_argument('--config', type=Path, help='configuration; default: the simulated arm')
-    parser.add_argument('--port', type=int, help='overrides server.port; 0 takes a free one')
+    parser.add_argument('--port', type=_port, help='overrides server.port; 0 takes a free one')
     parser.add_argument('--ready-file', type=Path, help='JSON with url and pid, once it serves')
     parser.add_argument('--audit-directory', type=Path, help='overrides audit.directory')
     parser.add_argument('--log-level', choices=LEVELS, help='default: that of --ros-args, or info')
@@ -65,6 +71,13 @@ def parse(argv: Sequence[str]) -> Options:
         found.log_level or ros.get('level', 'info'),
         words[cut:],
     )
+
+
+def _port(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f'{number} is no TCP port; write 0 to 65535')
+    return number
 
 
 def _ros_options(words: Sequence[str]) -> dict[str, str]:
@@ -82,50 +95,86 @@ def _ros_options(words: Sequence[str]) -> dict[str, str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the bridge until it is asked to end; return the exit code."""
     options = parse(sys.argv[1:] if argv is None else argv)
-    logging.basicConfig(
-        level=options.log_level.upper(),
-        format='%(asctime)s %(levelname)s %(name)s: %(message)s',
-        stream=sys.stderr,
-    )
+    for number in _ending_signals():
+        signal.signal(number, _end_at_once)
+    logs = LogWriter(sys.stderr)
+    logs.start(options.log_level.upper())
     logging.getLogger('websockets').setLevel(logging.ERROR)
+    try:
+        code = _run(options, logs)
+    except BaseException:
+        logs.finish(LOG_BOUND_S)
+        raise
+    if not logs.finish(LOG_BOUND_S):
+        os._exit(code)  # nobody reads the log: the interpreter would wait for it to be flushed
+    return code
+
+
+def _run(options: Options, logs: LogWriter) -> int:
     found = versions.problems()
     if found:
-        print('\n'.join(found), file=sys.stderr)  # noqa: T201 no logging has a use here
-        return EXIT_USAGE
+        return _refused('\n'.join(found))
     from awp_ros_bridge.bridge.wiring import Refused, World
 
     try:
         world = World.build(options)
     except Refused as refused:
-        print(refused, file=sys.stderr)  # noqa: T201
-        return EXIT_USAGE
+        return _refused(refused)
     sys.setswitchinterval(0.0002)  # a busy thread must not hold the others up for 5 ms
-    return asyncio.run(_serve(world, options))
+    return asyncio.run(_serve(world, options, logs))
 
 
-async def _serve(world: object, options: Options) -> int:
-    from awp_ros_bridge.bridge.wiring import World
+def _refused(why: object) -> int:
+    print(why, file=sys.stderr)  # noqa: T201 said to the person who started it, at any log level
+    return EXIT_USAGE
 
-    assert isinstance(world, World)
+
+def _ending_signals() -> list[signal.Signals]:
+    """Return the signals that ask for the end; a process under ``nohup`` outlives its terminal."""
+    asked = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    return [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _end_at_once(number: int, frame: FrameType | None) -> None:
+    """Follow a signal that comes before anything was started."""
+    raise SystemExit(EXIT_OK)
+
+
+async def _serve(world: World, options: Options, logs: LogWriter) -> int:
+    from awp_ros_bridge.bridge.wiring import Refused
+
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _ending_signals():
         loop.add_signal_handler(number, world.request_end, signal.Signals(number).name)
+    code, why = EXIT_OK, ''
     try:
-        url = await world.start(loop)
-    except OSError as error:
-        log.error('cannot listen: %s', error)
-        await world.stop(STOP_BOUND_S)
-        return EXIT_USAGE
-    _announce(options, url)
-    await world.ended.wait()
-    await world.stop(STOP_BOUND_S)
-    return EXIT_FAULT if world.fault else EXIT_OK
+        _announce(options, await world.start(loop))
+        await world.ended.wait()
+    except Refused as refused:
+        code, why = EXIT_USAGE, str(refused)
+    except Exception as error:
+        log.critical('the bridge failed; the robot is being stopped', exc_info=error)
+        world.fault = f'{type(error).__name__}: {error}'
+    is_over = await world.stop()
+    if world.fault:
+        code, why = EXIT_FAULT, world.fault
+    log.log(logging.ERROR if why else logging.INFO, 'ended with %d: %s', code, why or 'as asked')
+    if not is_over:  # what hangs would hold the interpreter's own end up, or change the code
+        logs.finish(LOG_BOUND_S)
+        os._exit(code)
+    return code
 
 
 def _announce(options: Options, url: str) -> None:
+    from awp_ros_bridge.bridge.wiring import Refused
+
     log.info('serving %s', url)
-    if options.ready_file is not None:
-        body = json.dumps({'url': url, 'pid': os.getpid()})
-        part = options.ready_file.with_suffix('.part')
+    if options.ready_file is None:
+        return
+    body = json.dumps({'url': url, 'pid': os.getpid()})
+    part = options.ready_file.with_suffix('.part')
+    try:
         part.write_text(body, encoding='utf-8')
         part.rename(options.ready_file)
+    except OSError as error:
+        raise Refused(f'--ready-file {options.ready_file}: {error.strerror}') from None

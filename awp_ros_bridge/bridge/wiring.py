@@ -7,9 +7,11 @@ from datetime import datetime, timedelta, UTC
 import logging
 import os
 from pathlib import Path
+import threading
 from typing import TYPE_CHECKING
 
 from ament_index_python.packages import get_package_share_directory, PackageNotFoundError
+from rclpy.exceptions import ParameterException
 
 from awp_ros_bridge.audit import AuditLog
 from awp_ros_bridge.bridge.ids import SecretIds
@@ -31,7 +33,12 @@ if TYPE_CHECKING:
 log = logging.getLogger('awp_ros_bridge')
 
 STREAM_PATH = '/stream'
-REST_BOUND_S = 3.0
+REST_BOUND_S = 3.0  # for goals to end after a fault; the engine waits for them itself otherwise
+LEFT_BOUND_S = 0.5  # for goals that were given up already
+CLOSE_BOUND_S = 1.0
+FLUSH_BOUND_S = 1.0
+TEARDOWN_S = 2.0
+WIRING_S = 10.0
 
 
 class Refused(Exception):
@@ -60,6 +67,8 @@ class World:
         self.config = config
         self.fault: str | None = None
         self.ended = asyncio.Event()
+        self._wired = threading.Event()
+        self._is_finished = False
         self._url: str | None = None
         self._options = options
         self._digest = digest
@@ -91,7 +100,7 @@ class World:
             self.engine,
             self.ros,
             self.audit,
-            on_finish=self.ended.set,
+            on_finish=self._finished,
             on_fault=self._engine_failed,
         )
         self.transport = WebSocketTransport(
@@ -102,6 +111,7 @@ class World:
             limits=_limits(config),
         )
         self._asyncio: asyncio.AbstractEventLoop | None = None
+        self._wired.set()
 
     @classmethod
     def build(cls, options: Options) -> World:
@@ -130,12 +140,18 @@ class World:
         """
         Start everything and return the URL of the control endpoint.
 
-        :raises OSError: the address cannot be bound
+        :raises Refused: a ROS argument is wrong, or the address cannot be bound
         """
         self._asyncio = loop
         self.loop.start(loop, self.transport)
-        self.ros.start()
-        url = await self.transport.start()
+        try:
+            self.ros.start()
+        except (RuntimeError, ValueError, ParameterException) as error:
+            raise Refused(f'ROS does not start, look at --ros-args: {error}') from None
+        try:
+            url = await self.transport.start()
+        except OSError as error:
+            raise Refused(f'cannot listen: {error}; choose another --port') from None
         self._url = self.config.server.public_url or url
         log.info('manifest %s, configuration %s', manifest_hash(self.manifest), self._digest)
         if self.config.guardian == 'off':
@@ -147,16 +163,23 @@ class World:
         log.info('%s: ending', why)
         self.loop.post(ShutdownRequested(why))
 
-    async def stop(self, timeout_s: float) -> None:
-        """Stop everything, the robot first; bounded."""
+    async def stop(self) -> bool:
+        """Stop everything, the robot first; bounded. Tell whether nothing was left running."""
         loop = asyncio.get_running_loop()
-        stopping = loop.run_in_executor(None, self.ros.stop, REST_BOUND_S)
-        await self.transport.stop(1.0)
-        self.loop.stop()
-        ended = await asyncio.wait_for(stopping, timeout_s)
-        if not ended:
-            log.error('a goal did not end within %g s', REST_BOUND_S)
-        await loop.run_in_executor(None, self.audit.stop, 1.0)
+        bound_s = LEFT_BOUND_S if self._is_finished else REST_BOUND_S
+        stopping = loop.run_in_executor(None, self.ros.stop, bound_s)
+        await self.transport.stop(CLOSE_BOUND_S)
+        try:
+            if not await asyncio.wait_for(stopping, bound_s + TEARDOWN_S):
+                log.error('a goal did not end within %g s', bound_s)
+        except TimeoutError:
+            log.error('the ROS side did not stop within %g s', bound_s + TEARDOWN_S)
+            return False
+        self.loop.stop()  # its beats end last, they keep the dead-man timer quiet
+        if not await loop.run_in_executor(None, self.audit.stop, FLUSH_BOUND_S):
+            log.error('the audit log was not written to its end within %g s', FLUSH_BOUND_S)
+            return False
+        return self.ros.is_stopped
 
     # ------------------------------------------------------------ from elsewhere
 
@@ -173,7 +196,12 @@ class World:
             'is writable again' if writable else 'cannot be written:',
             detail,
         )
+        self._wired.wait(WIRING_S)  # the writer looks at its folder before the loop exists
         self.loop.post_from_thread(AuditChanged(writable, detail))
+
+    def _finished(self) -> None:
+        self._is_finished = True
+        self.ended.set()
 
     def _engine_failed(self, detail: str) -> None:
         """End after a fault of the engine: without beats the safety thread stops the robot."""
