@@ -48,7 +48,7 @@ class LogWriter(QueueHandler):
     def enqueue(self, record: logging.LogRecord) -> None:
         """Hand a record over, or count it as lost."""
         try:
-            self._out.handle(record)
+            self._waiting.put_nowait(record)
         except queue.Full:
             self._lost += 1
 

@@ -38,6 +38,10 @@ log = logging.getLogger('awp_ros_bridge.loop')
 
 BEAT_S = 0.05
 
+_STOPS = (BeginBehavior, CancelGoal)
+_STARTS = (StartGoal,)  # before messages and records, which cost it up to a millisecond
+_FIRST = (*_STOPS, *_STARTS)
+
 
 class Robot(Protocol):
     """What the loop asks of the ROS side; every call returns at once."""
@@ -226,13 +230,14 @@ class BridgeLoop:
     # ------------------------------------------------------------ effects
 
     def _carry_out(self, effects: list[Effect]) -> None:
-        """Carry effects out in order, what stops the robot first."""
+        """Carry effects out in order: what stops the robot first, then goals, then the rest."""
+        for kinds in (_STOPS, _STARTS):
+            for effect in effects:
+                if isinstance(effect, kinds):
+                    self._journal.effect(effect)
+                    self._robot.apply(effect)
         for effect in effects:
-            if isinstance(effect, (BeginBehavior, CancelGoal)):
-                self._journal.effect(effect)
-                self._robot.apply(effect)
-        for effect in effects:
-            if not isinstance(effect, (BeginBehavior, CancelGoal)):
+            if not isinstance(effect, _FIRST):
                 self._journal.effect(effect)
                 self._one(effect)
 

@@ -9,6 +9,7 @@ from jsonschema.exceptions import best_match
 
 from awp_ros_bridge.engine.actions import Action
 from awp_ros_bridge.engine.embodiments import Embodiment
+from awp_ros_bridge.engine.params_check import compile_schema, narrow
 from awp_ros_bridge.engine.params_faults import describe
 from awp_ros_bridge.engine.policy import ActionPolicy, RefusalKind
 from awp_ros_bridge.engine.sessions import Session
@@ -32,8 +33,8 @@ class Admission:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._validators = {
-            t: Draft202012Validator(p.params_schema) for t, p in kernel.policy.actions.items()
+        self._checks = {
+            t: compile_schema(p.params_schema) for t, p in kernel.policy.actions.items()
         }
 
     def submit(
@@ -102,9 +103,19 @@ class Admission:
 
     def _check_params(self, policy: ActionPolicy, params: Json) -> None:
         """Refuse params that fail the type's schema, by path (AWP-ACT-002)."""
-        error = best_match(self._validators[policy.type].iter_errors(params))
+        check = self._checks[policy.type]
+        if check is not None and check(params):
+            return
+        path: list[str | int] = []
+        schema, value = policy.params_schema, params
+        if check is not None:
+            path, schema, value = narrow(schema, params)
+        error = best_match(Draft202012Validator(schema).iter_errors(value))
         if error is not None:
+            error.path.extendleft(reversed(path))
             raise WireFault(ErrorCode.PARAMS_INVALID, describe(error))
+        if check is not None:
+            raise WireFault(ErrorCode.PARAMS_INVALID, 'params do not fit the schema of the type')
 
     @staticmethod
     def _policy_of(policy: ActionPolicy, asked: str | None) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+BURST_S = 0.1  # samples that a stall held up for so long still go out, as ros/feed.py lets them
+
 LOWEST_DEMAND_HZ = 0.001  # agents may ask for less; periods stay finite
 FRAME_OVERHEAD = 28 + 2 + 10 + 10  # header, extension length, send time, simulated time
 
@@ -276,7 +278,7 @@ class Channels:
     def _within_rate(self, known: Subscription) -> bool:
         """Whether the granted rate leaves room for a frame now (AWP-DAT-003)."""
         now = self._kernel.now_ns
-        burst = max(1.0, known.rate_hz * 0.02)
+        burst = max(1.0, known.rate_hz * BURST_S)
         gained = (now - known.refilled_ns) * known.rate_hz * 1e-9
         known.allowance = min(burst, known.allowance + gained)
         known.refilled_ns = now

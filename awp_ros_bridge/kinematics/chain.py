@@ -50,8 +50,9 @@ class Chain:
     """
     The chain from a base frame to a tip frame through named joints.
 
-    An instance owns scratch memory: use it from one thread.
+    An instance owns scratch memory: use it from one thread. No joint of the chain moves its base.
 
+    :ivar urdf: the description that the chain was made of
     :ivar joint_names: the joints of a configuration, in its order
     :ivar lower_rad: lower position limits (metres for prismatic joints), -inf where there is none
     :ivar upper_rad: upper position limits, inf where there is none
@@ -60,22 +61,34 @@ class Chain:
     """
 
     def __init__(
-        self, model: Any, base_frame: str, tip_frame: str, joint_names: tuple[str, ...]
+        self,
+        model: Any,
+        base_frame: str,
+        tip_frame: str,
+        joint_names: tuple[str, ...],
+        urdf: str,
     ) -> None:
-        """Build on a reduced pinocchio model; :meth:`from_urdf` is the usual way."""
+        """
+        Build on a reduced pinocchio model; :meth:`from_urdf` is the usual way.
+
+        :raises ChainError: unknown frame, or a base frame that one of the joints moves
+        """
+        self.urdf = urdf
         self.joint_names = joint_names
         self.base_frame = base_frame
         self.tip_frame = tip_frame
         self._model = model
         self._data = model.createData()
-        self._base_id = self.frame_index(base_frame)
         self._tip_id = self.frame_index(tip_frame)
+        self._base = self._standing(base_frame)
+        self._tip_place, self._tip_twist, self._tip_arm = self._watch_tip()
         ids = [model.getJointId(name) for name in joint_names]
         self._columns = [int(model.idx_vs[i]) for i in ids]
         # A continuous joint is a point on the unit circle in pinocchio: two numbers, not one.
-        self._places = [(int(model.idx_qs[i]), int(model.nqs[i]) == 2) for i in ids]
-        self._has_circles = any(is_circle for _, is_circle in self._places)
-        self._order = [place for place, _ in self._places]
+        places = [(int(model.idx_qs[i]), int(model.nqs[i]) == 2) for i in ids]
+        self._order = [place for place, _ in places]
+        self._circles = [(row, place) for row, (place, is_pair) in enumerate(places) if is_pair]
+        self._is_in_order = self._order == list(range(model.nq)) == self._columns
         self.lower_rad, self.upper_rad = self._position_limits()
         velocity = np.array([model.velocityLimit[c] for c in self._columns], dtype=np.float64)
         velocity[~(velocity > 0.0) | ~np.isfinite(velocity)] = math.inf
@@ -91,8 +104,8 @@ class Chain:
         Load a chain from the text of a URDF.
 
         :param joint_names: movable joints in the order that configurations use
-        :raises ChainError: unreadable description, unknown frame or joint, joint named twice, or
-            a joint with more than one degree of freedom
+        :raises ChainError: unreadable description, unknown frame or joint, joint named twice, a
+            joint with more than one degree of freedom, or one that moves the base
         """
         try:
             full = pin.buildModelFromXML(urdf)
@@ -103,7 +116,7 @@ class Chain:
         _check_joints(names, known, full)
         locked = [full.getJointId(name) for name in known if name not in names]
         model = pin.buildReducedModel(full, locked, pin.neutral(full))
-        return cls(model, base_frame, tip_frame, names)
+        return cls(model, base_frame, tip_frame, names, urdf)
 
     @property
     def dof(self) -> int:
@@ -133,17 +146,21 @@ class Chain:
 
         :param frame: the link in which the pose is expressed; the chain's base where omitted
         """
-        base_id = self._base_id if frame is None else self.frame_index(frame)
-        return pose_of(self._relative(q_rad, base_id))
+        if frame is None:
+            return pose_of(self.tip_placement(q_rad))
+        frame_id = self.frame_index(frame)
+        self._place(q_rad)
+        return pose_of(self._data.oMf[frame_id].actInv(self._data.oMf[self._tip_id]))
 
     def tip_position(self, q_rad: Sequence[float] | Vector) -> Vector:
         """Compute the position of the tip in the base frame, shape (3,), metres."""
-        position: Vector = np.array(self._relative(q_rad, self._base_id).translation)
+        position: Vector = np.array(self.tip_placement(q_rad).translation)
         return position
 
     def tip_placement(self, q_rad: Sequence[float] | Vector) -> Any:
         """Compute the tip in the base frame as pinocchio's SE3."""
-        return self._relative(q_rad, self._base_id)
+        pin.forwardKinematics(self._model, self._data, self._full(q_rad))
+        return self._base.actInv(pin.updateFramePlacement(self._model, self._data, self._tip_id))
 
     def to_base(self, pose: Pose, frame: str, q_rad: Sequence[float] | Vector) -> Pose:
         """
@@ -156,8 +173,7 @@ class Chain:
             return pose
         frame_id = self.frame_index(frame)
         self._place(q_rad)
-        base, other = self._data.oMf[self._base_id], self._data.oMf[frame_id]
-        return pose_of(base.actInv(other) * placement_of(pose))
+        return pose_of(self._base.actInv(self._data.oMf[frame_id]) * placement_of(pose))
 
     def tip_jacobian(self, q_rad: Sequence[float] | Vector, local: bool = False) -> Matrix:
         """
@@ -166,22 +182,42 @@ class Chain:
         :param local: in the tip's own frame instead of the base frame
         """
         q = self._full(q_rad)
-        pin.computeJointJacobians(self._model, self._data, q)
-        pin.updateFramePlacements(self._model, self._data)
         frame = pin.ReferenceFrame.LOCAL if local else pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        full = pin.getFrameJacobian(self._model, self._data, self._tip_id, frame)
-        jacobian: Matrix = np.array(full[:, self._columns])
+        full = pin.computeFrameJacobian(self._model, self._data, q, self._tip_id, frame)
+        jacobian: Matrix = full if self._is_in_order else full[:, self._columns]
         if not local:
-            rotation = self._data.oMf[self._base_id].rotation.T
+            rotation = self._base.rotation.T
             jacobian = np.vstack((rotation @ jacobian[:3], rotation @ jacobian[3:]))
         return jacobian
+
+    def tip_motion(self, q_rad: Matrix, dq_radps: Matrix) -> tuple[Matrix, Vector]:
+        """
+        Compute where the tip is and how fast it moves in many states, one a row.
+
+        :param q_rad: shape (states, dof)
+        :param dq_radps: shape (states, dof)
+        :return: positions in the base frame, shape (states, 3), metres; linear speeds relative to
+            it, shape (states,), m/s
+        """
+        model, data, tip = self._model, self._data, self._tip_id
+        places, twists = np.empty((len(q_rad), 3)), np.empty((len(q_rad), 6))
+        full = zip(self._full(q_rad, 2), self._full_velocity(dq_radps), strict=True)
+        for (q, dq), place, twist in zip(full, places, twists, strict=True):
+            pin.forwardKinematics(model, data, q, dq)
+            pin.updateFramePlacement(model, data, tip)
+            place[:] = self._tip_place
+            twist[:] = self._tip_twist
+        positions = (places - self._base.translation) @ self._base.rotation
+        # The base stands still: the speed relative to it is the one in any frame.
+        linear = twists[:, :3] + np.cross(twists[:, 3:], self._tip_arm)
+        return positions, np.linalg.norm(linear, axis=1)
 
     def tip_speed_mps(
         self, q_rad: Sequence[float] | Vector, dq_radps: Sequence[float] | Vector
     ) -> float:
         """Compute the linear speed of the tip relative to the base frame."""
-        linear = self.tip_jacobian(q_rad, local=True)[:3]
-        return float(np.linalg.norm(linear @ np.asarray(dq_radps, dtype=np.float64)))
+        _, speeds = self.tip_motion(np.array([q_rad]), np.array([dq_radps]))
+        return float(speeds[0])
 
     def limit_violations(self, q_rad: Sequence[float] | Vector, slack_rad: float = 0.0) -> str:
         """
@@ -199,35 +235,65 @@ class Chain:
     def _place(self, q_rad: Sequence[float] | Vector) -> None:
         pin.framesForwardKinematics(self._model, self._data, self._full(q_rad))
 
-    def _relative(self, q_rad: Sequence[float] | Vector, base_id: int) -> Any:
-        self._place(q_rad)
-        return self._data.oMf[base_id].actInv(self._data.oMf[self._tip_id])
+    def _full(self, q_rad: Sequence[float] | Matrix, axes: int = 1) -> Matrix:
+        """Arrange a configuration, or many in rows (two axes), as pinocchio wants it."""
+        values = self._checked(q_rad, axes)
+        if self._is_in_order:
+            return values
+        full = np.empty((*values.shape[:-1], self._model.nq))
+        full[..., self._order] = values
+        for row, place in self._circles:
+            full[..., place] = np.cos(values[..., row])
+            full[..., place + 1] = np.sin(values[..., row])
+        return full
 
-    def _full(self, q_rad: Sequence[float] | Vector) -> Vector:
-        """Arrange a configuration as pinocchio wants it."""
-        values = np.asarray(q_rad, dtype=np.float64)
-        if values.shape != (self.dof,):
+    def _full_velocity(self, dq_radps: Matrix) -> Matrix:
+        values = self._checked(dq_radps, 2)
+        if self._is_in_order:
+            return values
+        full = np.zeros((len(values), self._model.nv))
+        full[:, self._columns] = values
+        return full
+
+    def _checked(self, values: Sequence[float] | Matrix, axes: int) -> Matrix:
+        array: Matrix = np.ascontiguousarray(values, dtype=np.float64)
+        if array.ndim != axes or array.shape[-1] != self.dof:
             raise ChainError(
                 f'a configuration has {self.dof} joints ({", ".join(self.joint_names)}), '
-                f'not shape {values.shape}'
+                f'not shape {array.shape}'
             )
-        full = np.empty(self._model.nq)
-        if not self._has_circles:
-            full[self._order] = values
-            return full
-        for (place, is_circle), value in zip(self._places, values, strict=True):
-            if is_circle:
-                full[place] = math.cos(value)
-                full[place + 1] = math.sin(value)
-            else:
-                full[place] = value
-        return full
+        return array
+
+    def _standing(self, base_frame: str) -> Any:
+        """Return where the base stands in the world (SE3)."""
+        frame = self._model.frames[self.frame_index(base_frame)]
+        if frame.parentJoint != 0:
+            mover = self._model.names[frame.parentJoint]
+            raise ChainError(
+                f'link {base_frame!r} cannot be the base: joint {mover!r} of the chain moves it'
+            )
+        return pin.SE3(frame.placement)
+
+    def _watch_tip(self) -> tuple[Vector, Vector, Vector]:
+        """
+        Return the tip's place in the world, the twist of its joint, and the tip seen from there.
+
+        The first two are views of the scratch memory, which pinocchio fills: asking for them anew
+        costs more than the kinematics.
+        """
+        frame = self._model.frames[self._tip_id]
+        place: Vector = self._data.oMf[self._tip_id].translation
+        twist: Vector = self._data.v[frame.parentJoint].vector
+        if place.flags.owndata or twist.flags.owndata:
+            raise ChainError('pinocchio hands out copies: eigenpy.sharedMemory must be on')
+        return place, twist, np.array(frame.placement.translation)
 
     def _position_limits(self) -> tuple[Vector, Vector]:
         lower = np.full(self.dof, -math.inf)
         upper = np.full(self.dof, math.inf)
-        for row, (place, is_circle) in enumerate(self._places):
-            if not is_circle:
+        circles = {row for row, _ in self._circles}
+        for row, place in enumerate(self._order):
+            if row not in circles:
                 lower[row] = self._model.lowerPositionLimit[place]
                 upper[row] = self._model.upperPositionLimit[place]
         return lower, upper

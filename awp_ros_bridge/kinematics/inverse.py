@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 import math
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -13,6 +14,7 @@ _MAX_STEP_RAD = 0.4
 _DAMPING = 1e-3
 _PATIENCE = 8  # steps without progress before a seed is given up
 _SEED_OF_SEEDS = 20240517
+_UNIT = np.eye(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,7 @@ def _descend(
     best, patience = math.inf, _PATIENCE
     for _ in range(max_iterations):
         tip_to_target = chain.tip_placement(q).actInv(placement)
-        error = pin.log6(tip_to_target).vector
-        position_error = float(np.linalg.norm(error[:3]))
-        angle_error = float(np.linalg.norm(error[3:]))
+        error, position_error, angle_error = _error(tip_to_target)
         if position_error <= position_tolerance_m and angle_error <= angle_tolerance_rad:
             return q, position_error, angle_error
         total = position_error + angle_error
@@ -107,16 +107,21 @@ def _descend(
         if patience == 0:
             return q, position_error, angle_error
         jacobian = pin.Jlog6(tip_to_target.inverse()) @ chain.tip_jacobian(q, local=True)
-        damped = jacobian @ jacobian.T
         # Less damping near the goal: the last steps are Newton's.
-        damped[np.diag_indices_from(damped)] += _DAMPING * min(1.0, float(error @ error)) + 1e-12
-        step = jacobian.T @ np.linalg.solve(damped, error)
-        largest = float(np.max(np.abs(step)))
+        damping = _DAMPING * min(1.0, float(error @ error)) + 1e-12
+        step = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * _UNIT, error)
+        largest = float(np.abs(step).max())
         if largest > _MAX_STEP_RAD:
             step *= _MAX_STEP_RAD / largest
-        q = np.clip(q + step, chain.lower_rad, chain.upper_rad)
-    error = pin.log6(chain.tip_placement(q).actInv(placement)).vector
-    return q, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
+        q = np.minimum(np.maximum(q + step, chain.lower_rad), chain.upper_rad)
+    return q, *_error(chain.tip_placement(q).actInv(placement))[1:]
+
+
+def _error(tip_to_target: Any) -> tuple[Vector, float, float]:
+    """Return the twist to the target, how far it shifts (m) and how far it turns (rad)."""
+    error: Vector = pin.log6(tip_to_target).vector
+    x, y, z, rx, ry, rz = error.tolist()
+    return error, math.hypot(x, y, z), math.hypot(rx, ry, rz)
 
 
 def _nearest_turn(chain: Chain, q: Vector, reference: Vector) -> Vector:

@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-import math
 
 import numpy as np
 
 from awp_ros_bridge.kinematics.chain import Chain, Matrix, Vector
 from awp_ros_bridge.kinematics.trajectory import (
-    interpolate,
     joint_line,
+    JointStates,
     Trajectory,
     TrajectoryError,
-    Waypoint,
 )
 
 _MIN_SAMPLES_PER_SEGMENT = 4
@@ -69,27 +66,15 @@ def sample_tip_path(
     :param max_step_rad: the largest joint motion between two samples (metres for prismatic joints)
     :param max_step_s: the longest time between two samples
     :param max_samples: the most work that one question may cause
-    :raises TrajectoryError: more samples would be needed
+    :raises TrajectoryError: more samples would be needed, or numbers too large to compute with
     """
-    plan = _plan(trajectory, max_step_rad, max_step_s)
-    total = sum(count + 1 for _, _, count in plan)
-    if total > max_samples:
-        raise TrajectoryError(
-            f'{total} samples are needed to check this trajectory, the limit is {max_samples}; '
-            f'send a shorter one'
-        )
-    times = np.empty(total)
-    positions = np.empty((total, 3))
-    speeds = np.empty(total)
-    row = 0
-    for a, b, count in plan:
-        for time_s in np.linspace(a.time_s, b.time_s, count + 1):
-            state = interpolate(a, b, float(time_s))
-            times[row] = time_s
-            positions[row] = chain.tip_position(state.positions_rad)
-            speeds[row] = chain.tip_speed_mps(state.positions_rad, state.velocities_radps)
-            row += 1
-    return TipPath(times, positions, speeds)
+    with np.errstate(over='ignore', invalid='ignore'):
+        states = _states(trajectory, max_step_rad, max_step_s, max_samples)
+        positions, speeds = chain.tip_motion(states.positions_rad, states.velocities_radps)
+    # NaN would pass every comparison that asks whether a limit is exceeded.
+    if not (np.isfinite(positions).all() and np.isfinite(speeds).all()):
+        raise TrajectoryError('velocities or accelerations are too large to compute with')
+    return TipPath(states.times_s, positions, speeds)
 
 
 def sample_tip_line(
@@ -108,34 +93,41 @@ def sample_tip_line(
     """
     line = joint_line(start_rad, end_rad, max_step_rad)
     times = np.linspace(0.0, duration_s, len(line))
-    speed = (line[-1] - line[0]) / duration_s
-    positions = np.array([chain.tip_position(q) for q in line])
-    speeds = np.array([chain.tip_speed_mps(q, speed) for q in line])
-    return TipPath(times, positions, speeds)
+    speed = np.broadcast_to((line[-1] - line[0]) / duration_s, line.shape)
+    return TipPath(times, *chain.tip_motion(line, speed))
 
 
-def _plan(
-    trajectory: Trajectory, max_step_rad: float, max_step_s: float
-) -> list[tuple[Waypoint, Waypoint, int]]:
-    """Decide how many steps each segment needs."""
-    points = trajectory.waypoints
-    if len(points) == 1:
-        only = points[0]
-        return [(only, Waypoint(only.time_s + 1.0, only.positions_rad), 1)]
-    plan = []
-    for a, b in pairwise(points):
-        h = b.time_s - a.time_s
-        motion = max(_travel(a, b, h))
-        steps = max(motion / max_step_rad, h / max_step_s, _MIN_SAMPLES_PER_SEGMENT)
-        plan.append((a, b, math.ceil(steps)))
-    return plan
+def _states(
+    trajectory: Trajectory, max_step_rad: float, max_step_s: float, max_samples: int
+) -> JointStates:
+    if len(trajectory.waypoints) == 1:
+        times = trajectory.duration_s + np.array([0.0, 1.0])
+        twice = np.repeat(trajectory.rows.positions_rad, 2, axis=0)
+        return JointStates(times, twice, np.zeros_like(twice))
+    steps = _steps(trajectory, max_step_rad, max_step_s)
+    total = float(steps.sum()) + len(steps)
+    if not total <= max_samples:
+        raise TrajectoryError(
+            f'{total:.9g} samples are needed to check this trajectory, the limit is '
+            f'{max_samples}; send a shorter one'
+        )
+    return trajectory.states(steps.astype(np.int64))
 
 
-def _travel(a: Waypoint, b: Waypoint, h: float) -> list[float]:
+def _steps(trajectory: Trajectory, max_step_rad: float, max_step_s: float) -> Vector:
+    """Decide how many steps each segment needs; inf where no number is enough."""
+    spans = trajectory.rows.spans_s
+    motion = _travel(trajectory).max(axis=1)
+    steps = np.maximum(motion / max_step_rad, spans / max_step_s)
+    enough: Vector = np.ceil(np.maximum(steps, _MIN_SAMPLES_PER_SEGMENT))
+    return enough
+
+
+def _travel(trajectory: Trajectory) -> Matrix:
     """Bound how far each joint moves within a segment, overshoot of a spline included."""
-    travel = [abs(y - x) for x, y in zip(a.positions_rad, b.positions_rad, strict=True)]
-    if a.velocities_radps is None or b.velocities_radps is None:
-        return travel
+    rows = trajectory.rows
+    travel: Matrix = np.abs(np.diff(rows.positions_rad, axis=0))
     # Fastest of a cubic: its mean speed times 1.5 plus what the end speeds add.
-    ends = zip(travel, a.velocities_radps, b.velocities_radps, strict=True)
-    return [1.5 * d + h * (abs(u) + abs(w)) for d, u, w in ends]
+    speeds = np.abs(rows.velocities_radps)
+    spline = 1.5 * travel + rows.spans_s[:, np.newaxis] * (speeds[:-1] + speeds[1:])
+    return np.where(rows.is_spline[:, np.newaxis], spline, travel)

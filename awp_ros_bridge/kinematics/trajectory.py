@@ -8,13 +8,16 @@ both carry velocities a cubic, with accelerations too a quintic, otherwise a str
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from awp_ros_bridge.kinematics.chain import Matrix, Vector
 
 _Row = tuple[float, ...]
+_Mask = npt.NDArray[np.bool_]
 
 
 class TrajectoryError(ValueError):
@@ -39,12 +42,66 @@ class Waypoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """
+    Waypoints as arrays, one a row; zeros where a waypoint tells nothing.
+
+    :ivar times_s: shape (waypoints,)
+    :ivar positions_rad: shape (waypoints, joints), as the two that follow
+    :ivar is_spline: shape (segments,), the velocities of both ends are told
+    :ivar is_quintic: shape (segments,), the accelerations too
+    """
+
+    times_s: Vector
+    positions_rad: Matrix
+    velocities_radps: Matrix
+    accelerations_radps2: Matrix
+    is_spline: npt.NDArray[np.bool_]
+    is_quintic: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, waypoints: Sequence[Waypoint]) -> 'Rows':
+        """Arrange waypoints."""
+        none = (0.0,) * len(waypoints[0].positions_rad)
+        moving = np.array([w.velocities_radps is not None for w in waypoints])
+        pushed = np.array([w.accelerations_radps2 is not None for w in waypoints]) & moving
+        return cls(
+            np.array([w.time_s for w in waypoints]),
+            np.array([w.positions_rad for w in waypoints]),
+            np.array([w.velocities_radps or none for w in waypoints]),
+            np.array([w.accelerations_radps2 or none for w in waypoints]),
+            moving[:-1] & moving[1:],
+            pushed[:-1] & pushed[1:],
+        )
+
+    @property
+    def spans_s(self) -> Vector:
+        """Give how long each segment takes."""
+        return np.diff(self.times_s)
+
+
+@dataclass(frozen=True, slots=True)
 class JointSample:
     """The commanded state at one instant: positions, velocities and accelerations per joint."""
 
     positions_rad: _Row
     velocities_radps: _Row
     accelerations_radps2: _Row
+
+
+@dataclass(frozen=True, slots=True)
+class JointStates:
+    """
+    The commanded state at many instants, one a row.
+
+    :ivar times_s: shape (instants,)
+    :ivar positions_rad: shape (instants, joints)
+    :ivar velocities_radps: shape (instants, joints)
+    """
+
+    times_s: Vector
+    positions_rad: Matrix
+    velocities_radps: Matrix
 
 
 class Trajectory:
@@ -66,6 +123,11 @@ class Trajectory:
         """Give the time of the last waypoint."""
         return self._times[-1]
 
+    @cached_property
+    def rows(self) -> Rows:
+        """Give the waypoints as arrays."""
+        return Rows.of(self.waypoints)
+
     def segment_at(self, time_s: float) -> int:
         """Find the index of the waypoint that is being approached at a time."""
         return min(bisect_right(self._times, time_s), len(self._times) - 1)
@@ -77,20 +139,26 @@ class Trajectory:
         after = bisect_right(self._times, time_s)
         if after == 0:
             return _at_rest(self.waypoints[0])
-        return interpolate(self.waypoints[after - 1], self.waypoints[after], time_s)
+        state = _evaluate(self._splines[:, after - 1], time_s - self._times[after - 1])
+        positions, velocities, accelerations = (tuple(row.tolist()) for row in state)
+        return JointSample(positions, velocities, accelerations)
 
+    def states(self, steps: Sequence[int] | npt.NDArray[np.int64]) -> JointStates:
+        """
+        Compute the states that divide each segment into equal steps, both its ends included.
 
-def interpolate(a: Waypoint, b: Waypoint, time_s: float) -> JointSample:
-    """Compute the state between two waypoints."""
-    h = b.time_s - a.time_s
-    t = time_s - a.time_s
-    va, vb = a.velocities_radps, b.velocities_radps
-    if va is None or vb is None:
-        return _line(a.positions_rad, b.positions_rad, t, h)
-    aa, ab = a.accelerations_radps2, b.accelerations_radps2
-    if aa is None or ab is None:
-        return _cubic(a.positions_rad, b.positions_rad, va, vb, t, h)
-    return _quintic((a.positions_rad, va, aa), (b.positions_rad, vb, ab), t, h)
+        :param steps: how many steps each segment gets
+        """
+        counts = np.asarray(steps, dtype=np.int64) + 1
+        segment = np.repeat(np.arange(len(counts)), counts)
+        index = np.arange(len(segment)) - np.repeat(np.cumsum(counts) - counts, counts)
+        since_s = index * (self.rows.spans_s / (counts - 1))[segment]
+        positions, velocities, _ = _evaluate(self._splines[:, segment], since_s[:, np.newaxis])
+        return JointStates(self.rows.times_s[segment] + since_s, positions, velocities)
+
+    @cached_property
+    def _splines(self) -> Matrix:
+        return _coefficients(self.rows)
 
 
 def joint_line(
@@ -121,37 +189,54 @@ def _at_rest(point: Waypoint) -> JointSample:
     return JointSample(point.positions_rad, zeros, zeros)
 
 
-def _line(pa: _Row, pb: _Row, t: float, h: float) -> JointSample:
-    velocities = tuple((y - x) / h for x, y in zip(pa, pb, strict=True))
-    positions = tuple(x + v * t for x, v in zip(pa, velocities, strict=True))
-    return JointSample(positions, velocities, (0.0,) * len(pa))
+def _coefficients(rows: Rows) -> Matrix:
+    """
+    Compute the polynomials between the waypoints.
+
+    :return: shape (powers, segments, joints), the factors of the powers 0 to 5 of the time since
+        the segment began
+    """
+    span = rows.spans_s
+    table = np.zeros((6, len(span), rows.positions_rad.shape[1]))
+    table[0] = rows.positions_rad[:-1]
+    line = ~rows.is_spline
+    table[1, line] = np.diff(rows.positions_rad, axis=0)[line] / span[line, np.newaxis]
+    kinds = ((rows.is_spline & ~rows.is_quintic, _cubic), (rows.is_quintic, _quintic))
+    for chosen, spline in kinds:
+        if chosen.any():
+            ends = np.append(chosen, False), np.append(False, chosen)
+            found = spline(rows, *ends, span[chosen, np.newaxis])
+            table[1 : 1 + len(found), chosen] = found
+    return table
 
 
-def _cubic(pa: _Row, pb: _Row, va: _Row, vb: _Row, t: float, h: float) -> JointSample:
-    positions, velocities, accelerations = [], [], []
-    for x, y, u, w in zip(pa, pb, va, vb, strict=True):
-        c2 = (3.0 * (y - x) / h - 2.0 * u - w) / h
-        c3 = (2.0 * (x - y) / h + u + w) / (h * h)
-        positions.append(x + t * (u + t * (c2 + t * c3)))
-        velocities.append(u + t * (2.0 * c2 + t * 3.0 * c3))
-        accelerations.append(2.0 * c2 + 6.0 * c3 * t)
-    return JointSample(tuple(positions), tuple(velocities), tuple(accelerations))
+def _cubic(rows: Rows, a: _Mask, b: _Mask, h: Matrix) -> list[Matrix]:
+    d = rows.positions_rad[b] - rows.positions_rad[a]
+    u, w = rows.velocities_radps[a], rows.velocities_radps[b]
+    return [u, (3.0 * d / h - 2.0 * u - w) / h, (-2.0 * d / h + u + w) / (h * h)]
 
 
-def _quintic(
-    a: tuple[_Row, _Row, _Row], b: tuple[_Row, _Row, _Row], t: float, h: float
-) -> JointSample:
-    positions, velocities, accelerations = [], [], []
-    for x, u, g, y, w, k in zip(*a, *b, strict=True):
-        d = y - x
-        c2 = g / 2.0
-        c3 = (20.0 * d - (8.0 * w + 12.0 * u) * h - (3.0 * g - k) * h**2) / (2.0 * h**3)
-        c4 = (-30.0 * d + (14.0 * w + 16.0 * u) * h + (3.0 * g - 2.0 * k) * h**2) / (2.0 * h**4)
-        c5 = (12.0 * d - 6.0 * (w + u) * h + (k - g) * h**2) / (2.0 * h**5)
-        positions.append(x + t * (u + t * (c2 + t * (c3 + t * (c4 + t * c5)))))
-        velocities.append(u + t * (2 * c2 + t * (3 * c3 + t * (4 * c4 + t * 5 * c5))))
-        accelerations.append(2 * c2 + t * (6 * c3 + t * (12 * c4 + t * 20 * c5)))
-    return JointSample(tuple(positions), tuple(velocities), tuple(accelerations))
+def _quintic(rows: Rows, a: _Mask, b: _Mask, h: Matrix) -> list[Matrix]:
+    d = rows.positions_rad[b] - rows.positions_rad[a]
+    u, w = rows.velocities_radps[a], rows.velocities_radps[b]
+    g, k = rows.accelerations_radps2[a], rows.accelerations_radps2[b]
+    return [
+        u,
+        g / 2.0,
+        (20.0 * d - (8.0 * w + 12.0 * u) * h - (3.0 * g - k) * h**2) / (2.0 * h**3),
+        (-30.0 * d + (14.0 * w + 16.0 * u) * h + (3.0 * g - 2.0 * k) * h**2) / (2.0 * h**4),
+        (12.0 * d - 6.0 * (w + u) * h + (k - g) * h**2) / (2.0 * h**5),
+    ]
+
+
+def _evaluate(table: Matrix, since_s: float | Matrix) -> tuple[Matrix, Matrix, Matrix]:
+    """Compute polynomials and their first two derivatives (Horner's scheme)."""
+    value = slope = bend = np.zeros(table.shape[1:])
+    for row in table[::-1]:
+        bend = bend * since_s + slope
+        slope = slope * since_s + value
+        value = value * since_s + row
+    return value, slope, 2.0 * bend
 
 
 def _check(waypoints: Sequence[Waypoint]) -> None:

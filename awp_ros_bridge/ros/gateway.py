@@ -244,6 +244,10 @@ class RosGateway:
         """Return the newest joint positions by name, rad or m; any thread."""
         return self.rest.joints(embodiment)
 
+    def joint_velocities(self, embodiment: str) -> dict[str, float] | None:
+        """Return the newest finite joint velocities by name, rad/s or m/s; any thread."""
+        return self.rest.joint_velocities(embodiment)
+
     def now_stamp(self) -> Any:
         """Return the ROS time as a stamp message; any thread."""
         return self._require_main().get_clock().now().to_msg()

@@ -17,13 +17,23 @@ class JointTrack:
     :param bound_radps: speed at or below which the joint is slow; m/s for a prismatic one.
     """
 
-    __slots__ = ('_anchor', '_bound', '_run', 'fault', 'heard_ns', 'position', 'slow_since_ns')
+    __slots__ = (
+        '_anchor',
+        '_bound',
+        '_run',
+        'fault',
+        'heard_ns',
+        'position',
+        'slow_since_ns',
+        'velocity',
+    )
 
     def __init__(self, bound_radps: float) -> None:
         self._bound = bound_radps
         self._anchor: tuple[int, float] | None = None
         self._run: deque[int] = deque(maxlen=SAMPLES)
         self.position = math.nan
+        self.velocity = math.nan
         self.heard_ns = 0
         self.slow_since_ns = 0
         self.fault: str | None = None
@@ -40,6 +50,7 @@ class JointTrack:
             velocity = self._difference(at_ns, position)
             if velocity is None:
                 return
+        self.velocity = velocity
         self.fault = None if math.isfinite(velocity) and math.isfinite(position) else 'not finite'
         # written as the permission, so that NaN does not pass
         if self.fault is None and -self._bound <= velocity <= self._bound:
@@ -52,6 +63,7 @@ class JointTrack:
     def spoil(self, at_ns: int, fault: str) -> None:
         """Note a sample that cannot be read."""
         self.heard_ns = at_ns
+        self.velocity = math.nan
         self.fault = fault
         self._run.clear()
 
@@ -117,6 +129,11 @@ class RestTrack:
         if not found or not all(math.isfinite(value) for value in found.values()):
             return None
         return found
+
+    def velocities(self) -> dict[str, float]:
+        """Return the newest velocities by name, where they are known and finite."""
+        found = {name: track.velocity for name, track in list(self.tracks.items())}
+        return {name: value for name, value in found.items() if math.isfinite(value)}
 
     def unsafe(self, now_ns: int, stale_ns: int) -> str | None:
         """Return what forbids motion: a joint never heard, silent or unreadable; else None."""

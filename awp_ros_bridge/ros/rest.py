@@ -33,8 +33,8 @@ class RestMonitor:
     """
     Measures the rest of every embodiment.
 
-    Reading (:meth:`joints`, :meth:`at_rest`, :meth:`silent_ns`) and :meth:`await_rest` are safe
-    on any thread, everything else happens on the safety thread.
+    Reading (:meth:`joints`, :meth:`joint_velocities`, :meth:`at_rest`, :meth:`silent_ns`) and
+    :meth:`await_rest` are safe on any thread, everything else happens on the safety thread.
     """
 
     def __init__(
@@ -79,6 +79,14 @@ class RestMonitor:
         """Return the newest joint positions, rad or m; None while not all were heard."""
         return self._embodiments[embodiment].joints()
 
+    def joint_velocities(self, embodiment: str) -> dict[str, float] | None:
+        """
+        Return the newest finite joint velocities, rad/s or m/s; None while there is none.
+
+        All are zero while the embodiment rests: what is measured then is noise.
+        """
+        return self._embodiments[embodiment].joint_velocities()
+
     def at_rest(self, embodiment: str) -> bool | None:
         """Return the measured rest, None while it is not known."""
         return self._embodiments[embodiment].at_rest
@@ -115,6 +123,9 @@ class _Unmeasured:
         self._thread.call_at(wait.since_ns + self._settle_ns, partial(wait.end, False))
 
     def joints(self) -> dict[str, float] | None:
+        return None
+
+    def joint_velocities(self) -> dict[str, float] | None:
         return None
 
     def silent_ns(self, now_ns: int) -> int | None:
@@ -253,6 +264,10 @@ class _Measured:
 
     def joints(self) -> dict[str, float] | None:
         return self._track.positions()
+
+    def joint_velocities(self) -> dict[str, float] | None:
+        found = self._track.velocities()
+        return dict.fromkeys(found, 0.0) if self.at_rest else found or None
 
     def silent_ns(self, now_ns: int) -> int | None:
         source = self._source

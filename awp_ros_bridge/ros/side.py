@@ -88,6 +88,7 @@ class RosSide:
             frames=lambda: list(self._config.frames.tf_frames),
             now_stamp=lambda: self.gateway.now_stamp(),
             options=dict(self._config.actions[action_type].options),
+            joint_velocities=lambda: self.gateway.joint_velocities(embodiment),
             pose_in=self._pose_in,
         )
 

@@ -195,7 +195,7 @@ class Cell:
         """Hold an embodiment that may move, with heartbeats; close the session at the end."""
         channel = STATE_CHANNELS[embodiment]
         async with await self.agent() as agent:
-            await _open(agent, embodiment, subscribe=[{'channel': channel}, *subscribe], **more)
+            await open_when_free(agent, embodiment, subscribe=[{'channel': channel}, *subscribe], **more)
             agent.beat()
             try:
                 await may_move(agent)
@@ -228,7 +228,7 @@ class Cell:
                 return
 
 
-async def _open(agent: Agent, embodiment: str, **more: Any) -> None:
+async def open_when_free(agent: Agent, embodiment: str, **more: Any) -> None:
     """Open a session as soon as the embodiment is available."""
     ends_s = time.monotonic() + 15.0
     while True:

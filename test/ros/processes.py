@@ -237,7 +237,7 @@ def start_bridge(
     process = BridgeProcess(folder, name, config, **options)
     try:
         process.wait_ready()
-    except RuntimeError:
+    except BaseException:
         if process.exit_status is None:
             process.kill()
         raise

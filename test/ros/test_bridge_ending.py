@@ -176,27 +176,28 @@ def test_nobody_reading_the_log_stops_neither_the_bridge_nor_its_stops(
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    bridge = BridgeProcess(folder, 'unread', SIM_ARM, log_level='debug')
+    cell = Cell(robot, bridge, folder)
+
+    async def play() -> None:
+        await asyncio.to_thread(bridge.wait_ready)
+        await cell.warm_up()
+        agent = await moving(cell, tap)
+        tripped_ns = time.monotonic_ns()
+        os.kill(robot.pid, signal.SIGUSR1)
+        assert (await agent.status('go'))['reason'] == 'e_stop'
+        await agent.event('e_stop_engaged')
+        await until(lambda: tap.rested_ns(tripped_ns), what='the arm at rest')
+        os.kill(robot.pid, signal.SIGUSR2)
+        await agent.event('e_stop_released')
+        sent_ns = time.monotonic_ns()
+        bridge.send_signal(signal.SIGTERM)
+        assert (await agent.ended())[0] == 1001
+        ended = await end_of(bridge, sent_ns)
+        assert ended.status == 0
+        assert ended.took_s < EXIT_S
+
     try:
-        bridge = start_bridge(folder, 'unread', log_level='debug')
-        cell = Cell(robot, bridge, folder)
-
-        async def play() -> None:
-            await cell.warm_up()
-            agent = await moving(cell, tap)
-            tripped_ns = time.monotonic_ns()
-            os.kill(robot.pid, signal.SIGUSR1)
-            assert (await agent.status('go'))['reason'] == 'e_stop'
-            await agent.event('e_stop_engaged')
-            await until(lambda: tap.rested_ns(tripped_ns), what='the arm at rest')
-            os.kill(robot.pid, signal.SIGUSR2)
-            await agent.event('e_stop_released')
-            sent_ns = time.monotonic_ns()
-            bridge.send_signal(signal.SIGTERM)
-            assert (await agent.ended())[0] == 1001
-            ended = await end_of(bridge, sent_ns)
-            assert ended.status == 0
-            assert ended.took_s < EXIT_S
-
         run(play())
     finally:
         if bridge.exit_status is None:

@@ -136,6 +136,28 @@ def test_without_velocities_positions_are_differenced(robot: FakeRobot) -> None:
         rig.wait(RestChanged, at_rest=False)
 
 
+def velocities(rig: Rig) -> dict[str, float] | None:
+    return rig.gateway.joint_velocities('arm')
+
+
+def test_joint_velocities_are_the_newest_and_zero_at_rest(
+    measured: Rig, robot: FakeRobot
+) -> None:
+    measured.wait(RestChanged, at_rest=True)
+    robot.velocity = 0.3
+    eventually(lambda: velocities(measured) == {'j1': 0.3, 'j2': 0.0}, 'the arm moves')
+    robot.velocity = 0.004  # below the bound of rest
+    eventually(lambda: velocities(measured) == {'j1': 0.0, 'j2': 0.0}, 'the arm rests')
+    robot.velocity = math.nan
+    eventually(lambda: velocities(measured) == {'j2': 0.0}, 'what is no number is left out')
+
+
+def test_without_measured_rest_no_velocity_is_known(rig: Rig, robot: FakeRobot) -> None:
+    robot.publish_joints(100)
+    rig.ready()
+    assert velocities(rig) is None
+
+
 def test_silence_of_joint_states_stops_and_names_the_server(
     measured: Rig, robot: FakeRobot
 ) -> None:

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from awp_ros_bridge.engine.policy import GoalRefusal
-from awp_ros_bridge.kinematics import Pose, sample_tip_line
+from awp_ros_bridge.kinematics import Chain, Pose, sample_tip_line, solve_inverse
 from awp_ros_bridge.ros.adapters.base import Limits
 from awp_ros_bridge.ros.adapters.motion_primitive import MotionPrimitiveAdapter
-from awp_ros_bridge.ros.adapters.pose_moves import Move, plan_move
-from awp_ros_bridge.sim_robot.description import ARM_HOME_RAD, ARM_JOINTS
+from awp_ros_bridge.ros.adapters.pose_moves import Ends, Move, plan_move
+from awp_ros_bridge.sim_robot.description import (
+    ARM_HOME_RAD,
+    ARM_JOINTS,
+    load_arm_chain,
+    load_urdf,
+)
 
 NAN = float('nan')
 
@@ -186,6 +191,94 @@ def test_progress_is_the_measured_way() -> None:
     robot.joints = None
     assert adapter.measured_progress(params, start) is None
     assert adapter.begin(params) == {}
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[Pose]:
+    """Return the targets for which a configuration was searched."""
+    targets: list[Pose] = []
+
+    def noted(chain: Chain, target: Pose, *more: Any, **options: Any) -> Any:
+        targets.append(target)
+        return solve_inverse(chain, target, *more, **options)
+
+    monkeypatch.setattr('awp_ros_bridge.ros.adapters.pose_moves.solve_inverse', noted)
+    return targets
+
+
+def planned(robot: Robot, ends: Ends, params: dict[str, Any]) -> Move:
+    move = plan_move(robot.context(), params, 0.5, params.get('motion') == 'lin', False, ends)
+    assert isinstance(move, Move), move
+    return move
+
+
+def test_a_configuration_is_searched_once_from_one_place(searches: list[Pose]) -> None:
+    robot, ends = Robot(), Ends()
+    there, elsewhere = pose_params(), pose_params((-0.2, 0.1, 0.3))
+    first = planned(robot, ends, there)
+    assert planned(robot, ends, elsewhere) != first
+    assert planned(robot, ends, there) == first
+    assert planned(robot, ends, {**there, 'motion': 'lin'}).joints_rad == first.joints_rad
+    assert len(searches) == 2
+    # Another thread has a chain of its own from the same description.
+    assert planned(Robot(chain=load_arm_chain(load_urdf())), ends, there) == first
+    assert len(searches) == 2
+    changed = load_arm_chain(load_urdf() + '<!-- changed -->')
+    assert planned(Robot(chain=changed), ends, there) == first
+    assert len(searches) == 3
+
+
+def test_what_depends_on_where_the_move_begins_is_computed_again(searches: list[Pose]) -> None:
+    robot, ends = Robot(), Ends()
+    first = planned(robot, ends, pose_params())
+    assert robot.joints is not None
+    robot.joints['joint_2'] += 0.009
+    near = planned(robot, ends, pose_params())
+    assert len(searches) == 1
+    assert near.joints_rad == first.joints_rad
+    assert near.velocity != first.velocity
+    assert near.velocity == pytest.approx(planned(robot, Ends(), pose_params()).velocity, rel=1e-5)
+    robot.joints['joint_2'] += 0.002
+    planned(robot, ends, pose_params())
+    assert len(searches) == 3
+
+
+def test_a_known_end_admits_no_way_that_leaves_the_box(searches: list[Pose]) -> None:
+    # The tip swings outwards between two places at the same distance from the pedestal.
+    robot, ends = Robot(), Ends()
+    assert robot.joints is not None
+    robot.joints['joint_1'] = -0.5
+    turned = CHAIN.forward([0.5, *ARM_HOME_RAD[1:]])
+    params = pose_params(turned.position_m, turned.quaternion_xyzw)
+    wide = Limits('base', ((-0.9, -0.6, 0.0), (0.01, 0.6, 0.9)), None)
+    narrow = Limits('base', ((-0.9, -0.6, 0.0), (-0.05, 0.6, 0.9)), None)
+    found = [
+        plan_move(robot.context(limits), params, 0.5, False, False, ends)
+        for limits in (wide, narrow)
+    ]
+    assert [type(each) for each in found] == [Move, GoalRefusal]
+    assert len(searches) == 1
+
+
+def test_a_frame_that_moved_is_another_target(searches: list[Pose]) -> None:
+    robot, ends = Robot(), Ends()
+    params = pose_params((0.1, 0.0, 0.0), frame='camera')
+    robot.poses['camera', 'base'] = Pose((0.0, 0.0, 0.4), (0.0, 0.0, 0.0, 1.0))
+    first = planned(robot, ends, params)
+    robot.poses['camera', 'base'] = Pose((0.0, 0.1, 0.4), (0.0, 0.0, 0.0, 1.0))
+    assert planned(robot, ends, params).joints_rad != first.joints_rad
+    assert len(searches) == 2
+
+
+def test_only_the_newest_ends_are_kept(searches: list[Pose]) -> None:
+    robot, ends = Robot(), Ends()
+    targets = [pose_params((0.02 * i, 0.1, 0.4)) for i in range(9)]
+    for params in targets:
+        planned(robot, ends, params)
+    planned(robot, ends, targets[-1])
+    assert len(searches) == 9
+    planned(robot, ends, targets[0])
+    assert len(searches) == 10
 
 
 def test_the_refusal_is_a_value() -> None:

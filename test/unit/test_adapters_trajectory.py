@@ -193,6 +193,48 @@ def test_an_endless_trajectory_is_refused_not_computed() -> None:
     assert 'samples' in detail
 
 
+HUGE = [1e308, 0, 0, 0, 0, 0]
+BRAKE = [-1.7e308, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize('limits', [Limits('base', BOX_M, None), Limits(max_velocity_mps=0.5)])
+@pytest.mark.parametrize('rows', [{'velocities_radps': HUGE}, {'accelerations_radps2': BRAKE}])
+def test_numbers_too_large_to_compute_with_are_refused(rows: Any, limits: Limits) -> None:
+    rest = {'velocities_radps': [0.0] * 6, 'accelerations_radps2': [0.0] * 6}
+    params = trajectory(point(home(), 1000, **(rest | rows)), point(home(), 2000, **rest))
+    assert schema_accepts(params)
+    assert refusal(params, limits=limits)[0] == 'params'
+
+
+@pytest.mark.parametrize(
+    ('params', 'path'),
+    [
+        (trajectory(point(home(), 100), goal_time_tolerance_ms=NAN), 'goal_time_tolerance_ms'),
+        (trajectory(point(home(), NAN)), 'params.points[0].time_from_start_ms'),  # type: ignore[arg-type]
+        (trajectory(point(home(), 100, accelerations_radps2=[0, 0, 0, 0, 0, -NAN])), '_radps2[5]'),
+    ],
+)
+def test_every_number_must_be_finite(params: dict[str, Any], path: str) -> None:
+    kind, detail = refusal(params)
+    assert kind == 'params'
+    assert f'{path}: not a finite number' in detail
+
+
+def test_joints_that_a_goal_does_not_name_stay_where_they_are() -> None:
+    robot = Robot()
+    assert robot.joints is not None
+    robot.joints['joint_1'] = 0.4
+    rows = {'velocities_radps': [0.0, 0.0], 'accelerations_radps2': [0.0, 0.0]}
+    params = trajectory(
+        point([0.05, 0.2], 1500, **rows),
+        point([0.0, 0.0], 3000, **rows),
+        names=['joint_6', 'joint_4'],
+    )
+    assert refusal(params, robot, allow_partial=True) == ('', '')
+    robot.joints['joint_1'] = 1.5  # the tip is outside the box, and the goal leaves it there
+    assert refusal(params, robot, allow_partial=True)[0] == 'envelope'
+
+
 def test_progress_by_measurement() -> None:
     robot = Robot()
     adapter = FollowJointTrajectoryAdapter(robot.context())

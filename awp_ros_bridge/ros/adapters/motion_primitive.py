@@ -8,7 +8,13 @@ from awp_ros_bridge.engine.policy import GoalRefusal
 from awp_ros_bridge.kinematics import Pose
 from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext, Outcome
 from awp_ros_bridge.ros.adapters.params import number, option_number, params, pose
-from awp_ros_bridge.ros.adapters.pose_moves import Move, plan_move, pose_of_params, remaining_m
+from awp_ros_bridge.ros.adapters.pose_moves import (
+    Ends,
+    Move,
+    plan_move,
+    pose_of_params,
+    remaining_m,
+)
 from awp_ros_bridge.ros.interfaces import load_interface
 
 Json = dict[str, Any]
@@ -42,6 +48,7 @@ class MotionPrimitiveAdapter(Adapter):
         self._sends_joints = _choice(options, 'ptp_target', ('joints', 'pose')) == 'joints'
         self._default_mps = option_number(options, 'default_velocity_mps', 0.25)
         self._tip_argument = options.get('tip_velocity_argument')
+        self._ends = Ends()
 
     @classmethod
     def params_schema(cls, options: Json) -> Json:
@@ -67,7 +74,8 @@ class MotionPrimitiveAdapter(Adapter):
 
     def goal(self, params: Json) -> Any:
         # Planned again: the robot may have moved while the goal waited, and the velocity that
-        # keeps the tip below its limit depends on where the move begins.
+        # keeps the tip below its limit depends on where the move begins. Only the configuration
+        # at its end is the one that was checked.
         move = self._plan(params)
         if isinstance(move, GoalRefusal):
             raise ValueError(move.detail)
@@ -103,8 +111,9 @@ class MotionPrimitiveAdapter(Adapter):
         limit = self.context.limits.max_velocity_mps
         velocity = params.get('max_velocity_mps', self._default_mps if limit is None else limit)
         is_straight = params.get('motion', self._motion) == 'lin'
+        is_bounded = self._tip_argument is not None
         return plan_move(
-            self.context, params, float(velocity), is_straight, self._tip_argument is not None
+            self.context, params, float(velocity), is_straight, is_bounded, self._ends
         )
 
     def _arguments(self, move: Move) -> list[Any]:

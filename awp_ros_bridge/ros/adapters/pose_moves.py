@@ -25,6 +25,10 @@ Json = dict[str, Any]
 _SPEED_SHARE = 0.95
 # Few starts: the check runs while the engine waits, and a near branch is what a robot takes.
 _EXTRA_SEEDS = 4
+# What a goal waits for at most, and a few that were refused.
+_KEPT_ENDS = 8
+# Far more than the noise of resting joints, far less than the way to another branch.
+_SAME_BRANCH_RAD = 0.01
 # How many metres of way a radian of turning counts, for the progress of moves that only turn.
 _TURN_M_PER_RAD = 0.1
 
@@ -45,18 +49,57 @@ class Move:
     tip_velocity_mps: float
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    urdf: str
+    target: Pose
+    here: list[float]
+    joints_rad: tuple[float, ...]
+
+
+class Ends:
+    """
+    The configurations that were found for the newest targets; any thread.
+
+    A goal is planned twice, when it is admitted and when it is sent, by then perhaps from
+    elsewhere. What it ends in does not depend on where it begins, unless the robot has moved to
+    where another branch is nearer; everything else is computed again.
+    """
+
+    def __init__(self) -> None:
+        self._newest: tuple[_End, ...] = ()
+
+    def find(self, chain: Chain, target: Pose, here: list[float]) -> tuple[float, ...] | None:
+        """Return what was found from near here, None where it is to be searched."""
+        for end in self._newest:
+            if end.target == target and end.urdf == chain.urdf:
+                moved = zip(here, end.here, strict=True)
+                if all(abs(a - b) <= _SAME_BRANCH_RAD for a, b in moved):
+                    return end.joints_rad
+        return None
+
+    def keep(
+        self, chain: Chain, target: Pose, here: list[float], joints_rad: tuple[float, ...]
+    ) -> None:
+        """Remember what was found; of two threads at once one may be forgotten."""
+        end = _End(chain.urdf, target, here, joints_rad)
+        self._newest = (end, *self._newest[: _KEPT_ENDS - 1])
+
+
 def plan_move(
     context: AdapterContext,
     params: Json,
     velocity_mps: float,
     is_straight: bool,
     is_speed_bounded: bool,
+    ends: Ends | None = None,
 ) -> Move | GoalRefusal:
     """
     Check a move from where the robot is now.
 
     :param velocity_mps: highest speed of the tip
     :param is_speed_bounded: the server itself keeps the tip below the speed it is told
+    :param ends: what earlier plans ended in
     """
     limits = TipLimits(context)
     found = _pose_refusal(context, params['pose']) or limits.speed(
@@ -80,7 +123,10 @@ def plan_move(
         if isinstance(in_base, GoalRefusal):
             return in_base
         here = configuration(chain, context.joints() or {})
-        return _with_chain(chain, limits, here, in_base, asked, is_straight)
+        end = _end(chain, in_base, here, ends or Ends())
+        if isinstance(end, GoalRefusal):
+            return end
+        return _with_chain(chain, limits, here, in_base, end, asked, is_straight)
 
 
 def pose_of_params(value: Json) -> Pose:
@@ -149,18 +195,29 @@ def _without_chain(
     return Move(False, None, None, asked_mps)
 
 
+def _end(
+    chain: Chain, target: Pose, here: list[float], ends: Ends
+) -> tuple[float, ...] | GoalRefusal:
+    known = ends.find(chain, target, here)
+    if known is not None:
+        return known
+    result = solve_inverse(chain, target, here, extra_seeds=_EXTRA_SEEDS)
+    if result.q_rad is None:
+        return bad_params(f'params.pose: out of reach: {result.reason}')
+    end = tuple(float(v) for v in result.q_rad)
+    ends.keep(chain, target, here, end)
+    return end
+
+
 def _with_chain(
     chain: Chain,
     limits: TipLimits,
     here: list[float],
     target: Pose,
+    end: tuple[float, ...],
     asked_mps: float,
     is_straight: bool,
 ) -> Move | GoalRefusal:
-    result = solve_inverse(chain, target, here, extra_seeds=_EXTRA_SEEDS)
-    if result.q_rad is None:
-        return bad_params(f'params.pose: out of reach: {result.reason}')
-    end = tuple(float(v) for v in result.q_rad)
     if is_straight:
         # The box is convex: a straight line is inside it when both its ends are.
         ends = np.array([chain.tip_position(here), np.array(target.position_m)])

@@ -159,9 +159,10 @@ class TipLimits:
         excess = np.maximum(low - points_m, points_m - high).max(axis=1)
         start = float(excess[0]) if times_s is not None else 0.0
         allowed = start + _RETURN_SLACK_M if start > _SLACK_M else _SLACK_M
-        bad = excess > allowed
+        # Written as the permission, so that NaN does not pass.
+        bad = ~(excess <= allowed)
         if times_s is not None:
-            bad[-1] = excess[-1] > _SLACK_M
+            bad[-1] = not excess[-1] <= _SLACK_M
         if not bool(bad.any()):
             return None
         index = int(np.argmax(bad))

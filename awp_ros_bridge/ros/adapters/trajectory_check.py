@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain as joined
 import math
 from typing import Any
+
+import numpy as np
 
 from awp_ros_bridge.engine.policy import GoalRefusal
 from awp_ros_bridge.kinematics import (
@@ -23,6 +26,7 @@ Json = dict[str, Any]
 _ROWS = ('positions_rad', 'velocities_radps', 'accelerations_radps2')
 # The engine waits for the check, so the work that one goal can cause is bounded.
 _MAX_SAMPLES = 6000
+_TOLERANCE = 'goal_time_tolerance_ms'
 _REST_RADPS = 1e-6
 _JOINT_SLACK_RAD = 1e-3
 # A first point at time zero is a step of the command: it must be where the joints are.
@@ -54,7 +58,7 @@ class TrajectoryCheck:
         return self._motion(params, params['points'][:1])
 
     def _shape(self, params: Json) -> GoalRefusal | None:
-        at = not_finite(params, 'params')
+        at = None if _is_finite(params) else not_finite(params, 'params')
         if at is not None:
             return bad_params(f'{at}: not a finite number')
         if not params['points']:
@@ -122,17 +126,20 @@ class TrajectoryCheck:
         return None
 
     def _joint_limits(self, chain: Chain, params: Json, points: list[Json]) -> GoalRefusal | None:
-        for index, point in enumerate(points):
-            goal = dict(zip(params['joint_names'], point['positions_rad'], strict=True))
-            for row, name in enumerate(chain.joint_names):
-                low, high = float(chain.lower_rad[row]), float(chain.upper_rad[row])
-                value = goal.get(name, low)
-                if not low - _JOINT_SLACK_RAD <= value <= high + _JOINT_SLACK_RAD:
-                    return bad_params(
-                        f'params.points[{index}].positions_rad: {name} at {value:.4f} is '
-                        f'outside its range from {low:.4f} to {high:.4f}'
-                    )
-        return None
+        names = params['joint_names']
+        rows = [row for row, name in enumerate(chain.joint_names) if name in names]
+        columns = [names.index(chain.joint_names[row]) for row in rows]
+        low, high = chain.lower_rad[rows], chain.upper_rad[rows]
+        values = np.array([p['positions_rad'] for p in points], dtype=np.float64)[:, columns]
+        inside = (low - _JOINT_SLACK_RAD <= values) & (values <= high + _JOINT_SLACK_RAD)
+        if inside.all():
+            return None
+        index, which = np.argwhere(~inside)[0]
+        return bad_params(
+            f'params.points[{index}].positions_rad: {names[columns[which]]} at '
+            f'{values[index, which]:.4f} is outside its range from {low[which]:.4f} to '
+            f'{high[which]:.4f}'
+        )
 
     def _path(
         self, chain: Chain, params: Json, points: list[Json], here: dict[str, float]
@@ -150,6 +157,14 @@ class TrajectoryCheck:
 
 def _is_known(joints: dict[str, float] | None, name: str) -> bool:
     return joints is not None and math.isfinite(joints.get(name, math.nan))
+
+
+def _is_finite(params: Json) -> bool:
+    """Tell quickly whether every number is finite; :func:`not_finite` says which one is not."""
+    points = params['points']
+    rows = joined.from_iterable(point.get(key, ()) for point in points for key in _ROWS)
+    times = (point['time_from_start_ms'] for point in points)
+    return all(map(math.isfinite, joined(rows, times, (params.get(_TOLERANCE, 0),))))
 
 
 def _shape_faults(params: Json) -> Iterator[str]:
@@ -186,28 +201,29 @@ def _waypoints(
 ) -> list[Waypoint]:
     """Arrange the points in the order of the chain, behind the state the joints are in."""
     names = params['joint_names']
+    unnamed = (len(names) + row for row in range(chain.dof))
+    named = zip(chain.joint_names, unnamed, strict=True)
+    places = [names.index(name) if name in names else other for name, other in named]
+    now = tuple(float(here[name]) for name in chain.joint_names)
+    zeros = (0.0,) * chain.dof
+    rests = (now, zeros, zeros)  # joints that the goal does not name stay where they are
     out = []
     for point in points:
-        rows = [_row(chain, names, point.get(key), here if not n else {}) for n, key in _KEYS]
+        rows = [_row(point.get(k), r, places) for k, r in zip(_ROWS, rests, strict=True)]
         out.append(Waypoint(point['time_from_start_ms'] * 1e-3, rows[0] or (), rows[1], rows[2]))
     if points[0]['time_from_start_ms'] == 0:
         return out
-    zeros = (0.0,) * chain.dof
     moving = tuple(_finite(velocities.get(name, 0.0)) for name in chain.joint_names)
-    now = tuple(here[name] for name in chain.joint_names)
     return [Waypoint(0.0, now, moving, zeros), *out]
 
 
-_KEYS = tuple(enumerate(_ROWS))
-
-
 def _row(
-    chain: Chain, names: list[str], values: list[float] | None, rest: dict[str, float]
+    values: list[float] | None, rest: tuple[float, ...], places: Sequence[int]
 ) -> tuple[float, ...] | None:
     if values is None:
         return None
-    told = dict(zip(names, values, strict=True))
-    return tuple(float(told.get(name, rest.get(name, 0.0))) for name in chain.joint_names)
+    known = (*values, *rest)
+    return tuple([float(known[place]) for place in places])
 
 
 def _finite(value: float) -> float:

@@ -1,0 +1,206 @@
+"""Clients that are slow, silent, gone or many: nobody else and no robot feels them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+import os
+from pathlib import Path
+import signal
+import time
+from typing import Any
+
+from agent import Agent, Heard, run, TERMINAL, to_pose, until
+from bridge_cell import (
+    AWAY_M,
+    Cell,
+    channel_id,
+    config_with,
+    HOME_M,
+    may_move,
+    open_when_free,
+    RobotTap,
+    running_cell,
+    TcpProxy,
+)
+import pytest
+from ros_peer import RosPeer
+from sim_robot_goals import PRIMITIVE, reset
+
+Record = Any
+HEARTBEAT_MS = 400
+WINDOW_MS = 8000
+SMALL_BYTES = 4096
+
+
+@pytest.fixture(scope='module')
+def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    folder = tmp_path_factory.mktemp('clients')
+    session = {'heartbeat_interval_ms': HEARTBEAT_MS, 'reconnect_window_ms': WINDOW_MS}
+    with running_cell(folder, config_with(folder, {'session': session})) as started:
+        run(started.warm_up())
+        yield started
+
+
+@pytest.fixture
+def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
+    reset(peer)
+    with RobotTap() as opened:
+        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+        yield opened
+
+
+def rate_hz(frames: list[Heard]) -> float:
+    return (len(frames) - 1) / ((frames[-1].at_ns - frames[0].at_ns) * 1e-9)
+
+
+async def frames_for(agent: Agent, channel: str, span_s: float) -> list[Heard]:
+    """Collect the frames of a channel for a while."""
+    number, start = channel_id(agent, channel), len(agent.frames)
+    ends_ns = time.monotonic_ns() + int(span_s * 1e9)
+    await until(lambda: agent.frames and agent.frames[-1].at_ns >= ends_ns, span_s + 5.0)
+    return [f for f in agent.frames[start:] if f.params['channel_id'] == number]
+
+
+def test_a_client_that_stops_reading_slows_nobody_down_and_hears_control_first(
+    cell: Cell, tap: RobotTap, record_testsuite_property: Record
+) -> None:
+    async def play() -> tuple[float, float]:
+        async with cell.watching('proprio') as quick:
+            alone_hz = rate_hz(await frames_for(quick, 'proprio', 1.5))
+            async with await cell.agent('stalled', receive_bytes=SMALL_BYTES) as stalled:
+                await stalled.open(
+                    subscribe=[{'channel': 'proprio'}, {'channel': 'arm_state'}]
+                )
+                stalled.beat(0.2)
+                await may_move(stalled)
+                await stalled.submit(
+                    'go', 'move_to_pose', to_pose(*AWAY_M, max_velocity_mps=0.2)
+                )
+                await stalled.stop_reading()
+                beside_hz = rate_hz(await frames_for(quick, 'proprio', 1.5))
+                await until(lambda: tap.is_moving, what='the arm moving on')
+                os.kill(cell.robot.pid, signal.SIGUSR1)
+                await until(lambda: not tap.running(PRIMITIVE), what='the end of the goal')
+                os.kill(cell.robot.pid, signal.SIGUSR2)
+                read_ns = time.monotonic_ns()
+                stalled.resume_reading()
+                said = await stalled.status('go')
+                assert (said['state'], said['reason']) == ('failed', 'e_stop')
+                event = await stalled.event('e_stop_engaged')
+                await stalled.settle()
+                # What waited behind the stall: control messages before any fresh frame.
+                first_fresh = next(f for f in stalled.frames if f.at_ns > event.at_ns)
+                assert first_fresh.params['seq'] > stalled.frames[0].params['seq']
+                late = [f for f in stalled.frames if read_ns < f.at_ns < event.at_ns]
+                number = channel_id(stalled, 'proprio')
+                proprio = [f for f in late if f.params['channel_id'] == number]
+                assert len(proprio) < 40  # of the hundreds that were captured meanwhile
+                await stalled.close()
+            return alone_hz, beside_hz
+
+    alone_hz, beside_hz = run(play())
+    record_testsuite_property('bridge_rate_alone_hz', round(alone_hz, 2))
+    record_testsuite_property('bridge_rate_beside_a_stalled_client_hz', round(beside_hz, 2))
+    assert beside_hz > 0.95 * alone_hz
+
+
+def test_a_reset_connection_suspends_its_session_and_the_watchdog_stops_the_arm(
+    cell: Cell, tap: RobotTap
+) -> None:
+    async def play() -> None:
+        agent = await cell.agent()
+        await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+        agent.beat(0.2)
+        await may_move(agent)
+        await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M, max_velocity_mps=0.05))
+        await until(lambda: tap.is_moving, what='the arm moving')
+        await agent.reset()
+        reset_ns = time.monotonic_ns()
+        await until(lambda: tap.rested_ns(reset_ns), what='the arm at rest')
+        assert not tap.running(PRIMITIVE)
+        async with await cell.agent() as late:
+            busy = await late.refusal('session.open', mode='streaming', embodiment='arm_01')
+            assert busy.code == 2001
+            ready = await late.resume(agent)
+            late.beat(0.2)
+            assert ready['safe_state']
+            said = await late.status('go')
+            assert (said['state'], said['reason']) == ('failed', 'connection_lost')
+            await late.event('safe_state_entered')
+            await late.submit('on', 'move_to_pose', to_pose(*HOME_M))
+            assert (await late.status('on'))['state'] == 'completed'
+            await late.close()
+
+    run(play())
+
+
+def test_a_client_in_the_dark_is_reaped_and_resumes_with_an_ordered_replay(
+    cell: Cell, tap: RobotTap, record_testsuite_property: Record
+) -> None:
+    async def play() -> float:
+        async with TcpProxy(cell.bridge.url) as proxy:
+            agent = await Agent.connect(proxy.url, cell.bridge.token)
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+            agent.beat(0.1)
+            await may_move(agent)
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            await agent.progress('go', 0.05)
+            proxy.darken()
+            dark_ns = time.monotonic_ns()
+            lost = f'session={agent.ready["session_id"]} suspended (connection_lost)'
+            await until(lambda: lost in cell.bridge.output, what='the end of the silent client')
+            took_s = (time.monotonic_ns() - dark_ns) * 1e-9
+            told = agent.status_seq
+            async with await cell.agent() as late:
+                ready = await late.resume(agent)
+                late.beat(0.1)
+                assert ready['replay_to_status_seq'] > told
+                said = await late.status('go')
+                assert said['state'] in TERMINAL
+                await late.settle()
+                # That they are in order and none comes twice, the agent judges itself.
+                assert late.notifications[0].params['status_seq'] == told + 1
+                resumed = [h for h in late.notifications if h.params.get('reason') == 'resumed']
+                assert resumed[0].params['status_seq'] == ready['replay_to_status_seq'] + 1
+                number = channel_id(late, 'arm_state')
+                fresh = [f for f in late.frames if f.params['channel_id'] == number]
+                assert fresh
+                await late.close()
+            await agent.reset()
+            return took_s
+
+    took_s = run(play())
+    record_testsuite_property('bridge_dark_client_reaped_s', round(took_s, 3))
+    assert 2.0 * HEARTBEAT_MS < took_s * 1e3 < 3.0 * HEARTBEAT_MS + 1500.0
+
+
+def descriptors(pid: int) -> int:
+    return len(list(Path(f'/proc/{pid}/fd').iterdir()))
+
+
+def test_a_hundred_connections_that_come_and_go_leave_nothing_behind(
+    cell: Cell, tap: RobotTap
+) -> None:
+    async def come_and_go(number: int) -> None:
+        agent = await cell.agent(f'guest-{number}')
+        if number % 2:
+            await agent.open(None, subscribe=[{'channel': 'proprio'}])
+        if number % 3:
+            await agent.reset()
+        else:
+            await agent.close()
+            await agent.drop()
+
+    async def play() -> None:
+        before = descriptors(cell.bridge.pid)
+        async with cell.holding() as agent:
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            for first in range(0, 100, 20):
+                await asyncio.gather(*(come_and_go(n) for n in range(first, first + 20)))
+            assert (await agent.status('go'))['state'] == 'completed'
+        await until(lambda: descriptors(cell.bridge.pid) <= before, what='closed sockets')
+
+    run(play())
+    assert cell.bridge.exit_status is None
+    assert 'Traceback' not in cell.bridge.output
