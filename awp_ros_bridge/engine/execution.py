@@ -70,6 +70,9 @@ class Execution:
             move(self._kernel, action, ActionState.QUEUED, live=False)
             group.queue.append(action)
         else:  # AWP-PRE-003
+            for older in [*group.queue, group.waiting]:  # told before the result of the new one
+                if older is not None:
+                    self._kernel.endings.end(older, Cause.PREEMPT)
             self._accept(action, group, live=False)
             self._kernel.later(lambda: self._replace(action, group))  # after its own result
         self._kernel.later(lambda: self.advance(group))
@@ -82,15 +85,11 @@ class Execution:
         move(self._kernel, action, ActionState.ACCEPTED, live=live)
 
     def _replace(self, action: Action, group: Group) -> None:
-        """Let a new action supersede what waits, and stop what it cannot take over from."""
-        end = self._kernel.endings.end
-        for older in [*group.queue, group.waiting]:
-            if older is not None:
-                end(older, Cause.PREEMPT)
+        """Put a new action in line, and stop what it cannot take over from."""
         group.waiting = action
         for older in (group.incoming, group.running):
             if older is not None and not self._takes_over(action, older):
-                end(older, Cause.PREEMPT)
+                self._kernel.endings.end(older, Cause.PREEMPT)
 
     def _takes_over(self, action: Action, running: Action) -> bool:
         """Whether the server blends from the running goal into the new one by itself."""

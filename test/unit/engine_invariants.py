@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine import inputs as facts
 from awp_ros_bridge.engine.embodiments import BLOCKS, STOPS
 from awp_ros_bridge.engine.engine import Engine
-from awp_ros_bridge.engine.policy import Policy
+from awp_ros_bridge.engine.policy import Policy, Replace
 from awp_ros_bridge.wire.lifecycle import ActionState, allowed, TERMINAL
 
 Json = dict[str, Any]
@@ -17,6 +18,17 @@ Key = tuple[str, str]
 
 SEQUENCED = frozenset({'action.status', 'session.state', 'world.event'})
 RUNNING = frozenset({ActionState.EXECUTING, ActionState.CANCELLING})
+
+
+@dataclass
+class OpenGoal:
+    """A goal that was handed to ROS and may still move the robot."""
+
+    start: fx.StartGoal
+    group: str
+    server: str
+    is_native: bool
+    is_stopping: bool = False
 
 
 class Invariants:
@@ -36,6 +48,9 @@ class Invariants:
         self._engaged: dict[str, dict[str, facts.Meaning]] = defaultdict(dict)
         self._gone: set[int] = set()
         self._goals: set[str] = set()
+        self._open: dict[str, OpenGoal] = {}
+        self._behaving: dict[str, tuple[int, int]] = {}
+        self.now_ns = 0
         self.moves: list[tuple[ActionState, ActionState, str | None]] = []
 
     # ------------------------------------------------------------ facts
@@ -51,18 +66,39 @@ class Invariants:
                     self._engaged[embodiment].pop(name, None)
             case facts.ConnectionLost(conn) | facts.StreamLost(conn):
                 self._gone.add(conn)
+            case facts.GoalAccepted(goal_id):
+                self._accepted(goal_id)
+            case facts.GoalEnded(goal_id):
+                self._open.pop(goal_id, None)
+            case facts.BehaviorFinished(ticket):
+                for name, (newest, _until) in list(self._behaving.items()):
+                    if newest == ticket:
+                        del self._behaving[name]
+
+    def _accepted(self, goal_id: str) -> None:
+        """Count what a native server was pursuing as over: it takes the new goal instead."""
+        taker = self._open.get(goal_id)
+        if taker is not None and taker.is_native:
+            for other in list(self._open.values()):
+                if other is not taker and other.server == taker.server:
+                    del self._open[other.start.goal_id]
 
     # ------------------------------------------------------------ effects
 
     def done(self, effect: fx.Effect) -> None:
         """Check an effect, in the engine's order."""
         match effect:
+            case fx.CancelGoal(goal_id) if goal_id in self._open:
+                self._open[goal_id].is_stopping = True
             case fx.SendMessage(conn) | fx.SendFrame(conn):
                 assert conn not in self._gone, f'sent on a closed connection: {effect}'
             case fx.CloseConnection(conn):
                 self._gone.add(conn)
-            case fx.BeginBehavior(_ticket, embodiment):
+            case fx.BeginBehavior(ticket, embodiment):
                 self._entered[embodiment] = self._admissions
+                self._behaving[embodiment] = (ticket, self.now_ns + effect.bound_ns)
+                for goal in self._open.values():
+                    goal.is_stopping |= goal.start.embodiment == embodiment
             case fx.StartGoal():
                 self._started(effect)
             case fx.RecordAudit(session_id, _ts, 'world', kind, body):
@@ -78,11 +114,25 @@ class Invariants:
         assert not meanings & STOPS, f'{start} while stopped by {meanings}'
         if self._policy.actions[start.action_type].needs_motion:
             assert not meanings & BLOCKS, f'{start} while {meanings} forbid motion'
+        until = self._behaving.get(name, (0, 0))[1]
+        assert self.now_ns >= until, f'{start} while a behaviour is under way'
+        self._starts_alone(start)
         goal = self._engine.kernel.goals.get(start.goal_id)
         if goal is not None:
             key = (goal.action.session.id, goal.action.id)
             newest = self._entered[name]
             assert self._admitted[key] > newest, f'{key} starts, but safe state came after it'
+            holder = self._engine.kernel.embodiments[name].session
+            assert goal.action.session is holder, f'{start} for a session that does not hold {name}'
+
+    def _starts_alone(self, start: fx.StartGoal) -> None:
+        action = self._policy.actions[start.action_type]
+        mine = OpenGoal(start, action.group, action.server, action.replace is Replace.NATIVE)
+        for other in self._open.values():
+            if (other.start.embodiment, other.group) == (start.embodiment, mine.group):
+                blends = mine.is_native and other.server == mine.server
+                assert blends and not other.is_stopping, f'{start} beside {other}'
+        self._open[start.goal_id] = mine
 
     def _sequenced(self, session_id: str, method: str, params: Json) -> None:
         if params['status_seq'] <= self._seqs[session_id]:
@@ -116,6 +166,18 @@ class Invariants:
         self._places[key] = (action.embodiment, action.policy.group)
         self._admissions += 1
         self._admitted[key] = self._admissions
+
+    @staticmethod
+    def left(effects: list[fx.Effect]) -> None:
+        """Check the effects of one call: stops are carried out first, so no goal may precede one."""
+        started: set[str] = set()
+        for effect in effects:
+            if isinstance(effect, fx.StartGoal):
+                started |= {effect.goal_id, effect.embodiment}
+            elif isinstance(effect, fx.CancelGoal):
+                assert effect.goal_id not in started, f'{effect} in the call that started it'
+            elif isinstance(effect, fx.BeginBehavior):
+                assert effect.embodiment not in started, f'{effect} after a start'
 
     # ------------------------------------------------------------ at the end
 

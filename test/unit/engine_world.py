@@ -125,8 +125,10 @@ class World:
 
     def _carry_out(self, effects: list[fx.Effect]) -> list[facts.Input]:
         """Carry effects out as the bridge does: what stops the robot before all others."""
+        self.invariants.now_ns = self.now_ns
         for effect in effects:
             self.invariants.done(effect)
+        self.invariants.left(effects)
         if self.keeps_log:
             self.log += effects
         answers: list[facts.Input] = []

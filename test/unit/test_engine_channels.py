@@ -142,7 +142,7 @@ def test_burst_of_samples_is_thinned_out() -> None:
     agent = listener(world, 'proprio')
     for _ in range(100):
         world.capture('proprio')
-    assert len(agent.frames) <= 3
+    assert len(agent.frames) <= 12  # a tenth of a second of them
 
 
 def test_rate_can_be_changed_without_a_new_first_frame() -> None:

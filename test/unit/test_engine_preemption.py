@@ -506,3 +506,17 @@ def test_native_replacement_of_a_refused_goal_starts_alone() -> None:
     world.accept()
     assert agent.states('a') == ['accepted', 'rejected']
     assert agent.states('b') == ['accepted', 'executing']
+
+
+def test_superseded_actions_are_told_before_the_result_of_the_replacement() -> None:
+    world = World()
+    agent = world.session()
+    agent.submit(action_id='a')
+    agent.submit(action_id='b', preempt='queue')
+    agent.submit(action_id='c', preempt='replace')
+    order = [
+        (body.get('action_id'), body.get('state'))
+        for body in (m.get('params') or m.get('result') or {} for m in agent.inbox)
+        if body.get('state') in ('cancelled', 'accepted')
+    ]
+    assert order.index(('b', 'cancelled')) < order.index(('c', 'accepted'))
