@@ -233,6 +233,9 @@ class Engine:
         match fact:
             case AuditChanged(writable, detail):
                 kernel.audit_problem = None if writable else detail or 'unknown reason'
+                if not writable and kernel.policy.audit_stop:
+                    why = f'the audit log cannot be written: {kernel.audit_problem}'
+                    kernel.safety.enter(kernel.embodiments.values(), Cause.SAFETY_INPUT, why)
             case Activated():
                 kernel.active = True
             case Deactivated():

@@ -119,6 +119,7 @@ class Policy:
     :param reset_states: initial states that ``world.reset`` accepts; empty on hardware.
     :param grant_ttl_ns: life of a session's grants, None for no expiry (AWP-PRM-003).
     :param audit_required: refuse actions while the audit log cannot be written.
+    :param audit_stop: enter safe state too when it becomes unwritable.
     """
 
     manifest: Json
@@ -137,6 +138,7 @@ class Policy:
     reset_states: tuple[str, ...] = ()
     reset_bound_ns: int = 10_000_000_000
     audit_required: bool = True
+    audit_stop: bool = False
     stream_url: Callable[[], str | None] = field(default=lambda: None)
     max_frame_bytes: int = 16 * 1024 * 1024
     wall_clock_anchor: Callable[[int], str] = field(default=lambda age_ns: '1970-01-01T00:00:00Z')

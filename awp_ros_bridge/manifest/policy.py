@@ -55,6 +55,7 @@ def policy(
         grant_ttl_ns=None if ttl_s is None else round(ttl_s * _NS_PER_S),
         reset_states=() if simulation is None else tuple(simulation.initial_states),
         audit_required=config.audit.required != 'off',
+        audit_stop=config.audit.required == 'stop',
         stream_url=stream_url,
         max_frame_bytes=config.server.max_frame_bytes,
         wall_clock_anchor=anchor,

@@ -14,6 +14,7 @@ from awp_ros_bridge.engine.inputs import GoalEnded, GoalOutcome, Input
 from awp_ros_bridge.ros.action_link import ActionLink
 from awp_ros_bridge.ros.availability import Availability, Missing
 from awp_ros_bridge.ros.cancels import Canceller
+from awp_ros_bridge.ros.doubts import Doubts
 from awp_ros_bridge.ros.goal_watch import GoalWatch
 from awp_ros_bridge.ros.goals import GoalRunner
 from awp_ros_bridge.ros.group_stop import GroupStop
@@ -56,7 +57,10 @@ class GoalDesk:
         self._missing_types: dict[str, str] = {}
         for plan in plans.values():
             self._connect(node, thread, plan)
-        self._actions = GoalRunner(thread, post, gate, goals, self._links, canceller)
+        self._doubts = Doubts(self._links, lambda: thread.post(self._availability.look))
+        self._actions = GoalRunner(
+            thread, post, gate, goals, self._links, canceller, self._doubts
+        )
         self._services = ServiceRunner(thread, post, gate, goals, self._clients)
         self._stops = GroupStop(thread, post, goals, rest, self._actions.cancel)
         GoalWatch(thread, self._actions, rest.silent_ns)
@@ -120,6 +124,9 @@ class GoalDesk:
         if kind == 'action':
             ready = self._links[server].is_ready() and self._stopper.is_ready(server)
             noun = 'action server'
+            why = self._doubts.ask_again(server)
+            if ready and why is not None:
+                return why
         else:
             ready, noun = self._clients[server].service_is_ready(), 'service'
         return None if ready else f'{noun} {server} is not available'

@@ -26,6 +26,7 @@ from awp_ros_bridge.engine.inputs import (
 )
 from awp_ros_bridge.ros.action_link import ActionLink, ENDED
 from awp_ros_bridge.ros.cancels import Canceller
+from awp_ros_bridge.ros.doubts import Doubts
 from awp_ros_bridge.ros.goal_run import GoalRun
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.plan import ActionPlan, MS
@@ -36,6 +37,7 @@ _LOG = logging.getLogger(__name__)
 
 PROGRESS_NS = 100 * MS  # feedback comes as fast as servers like; progress is told at 10 Hz
 RESULT_NS = 1_000 * MS  # from a terminal status, or a cancel of an unknown goal, to the result
+NEWS_NS = 50 * MS  # how much later than a result the safety topic may arrive that explains it
 GHOST_NS = 60_000 * MS  # how long a late acceptance is waited for, to cancel it
 
 _OUTCOMES = {
@@ -52,6 +54,7 @@ class GoalRunner:
     :param post: takes inputs for the engine.
     :param links: the conversation with each server, by its name.
     :param canceller: sends cancels from the goals thread.
+    :param doubts: told of servers that did not answer.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class GoalRunner:
         goals: LiveGoals,
         links: Mapping[str, ActionLink],
         canceller: Canceller,
+        doubts: Doubts,
     ) -> None:
         self._thread = thread
         self._post = post
@@ -69,6 +73,7 @@ class GoalRunner:
         self._goals = goals
         self._links = links
         self._canceller = canceller
+        self._doubts = doubts
         self._runs: dict[str, GoalRun] = {}
         self._ghosts: dict[str, GoalRun] = {}
         self.on_running: Callable[[], None] = lambda: None
@@ -169,6 +174,7 @@ class GoalRunner:
         """End a goal that the server may still pursue: cancel it now and on late acceptance."""
         run.wait(None)
         self._canceller.cancel(run.live)
+        self._doubts.begin(run.server, detail)
         answer, run.answer = run.answer, None
         self._end(run, outcome, detail)
         if not run.is_accepted and answer is not None:
@@ -227,7 +233,20 @@ class GoalRunner:
         detail = f'{run.server}: {said.detail}' if said.detail else run.server
         if outcome is not GoalOutcome.CANCELED and run.live.cancel is Cancel.REFUSED:
             detail = f'{detail}; {run.live.cancel_detail}'
+        if outcome is not GoalOutcome.SUCCEEDED and self._may_be_a_stop(run):
+            self._thread.call_later(NEWS_NS, lambda: self._end(run, outcome, detail))
+            return
         self._end(run, outcome, detail)
+
+    def _may_be_a_stop(self, run: GoalRun) -> bool:
+        """
+        Tell whether a stop of the robot may have ended a goal that nobody asked to end.
+
+        The result can overtake the safety topic on its way here; the stop is what to tell.
+        """
+        others = (other for other in self._runs.values() if other is not run)
+        is_taken_over = any(other.server == run.server for other in others)
+        return run.live.cancel is Cancel.NONE and not is_taken_over
 
     def lose(self, run: GoalRun, why: str) -> None:
         """End a goal whose server is gone; it is cancelled too, in case the server is not."""

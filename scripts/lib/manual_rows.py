@@ -100,8 +100,9 @@ def _names(schema: Any, path: str) -> Iterator[tuple[str, str]]:
         yield from _names(inner, f'{path}.{name}')
     for key in ('items', 'additionalProperties'):
         yield from _names(schema.get(key), f'{path}[]')
-    for inner in (*schema.get('prefixItems', ()), *schema.get('anyOf', ()), *schema.get('oneOf', ())):
-        yield from _names(inner, path)
+    for key in ('prefixItems', 'anyOf', 'oneOf'):
+        for inner in schema.get(key, ()):
+            yield from _names(inner, path)
 
 
 def units(manifest: dict[str, Any]) -> dict[str, list[str]]:

@@ -17,6 +17,9 @@ Json = dict[str, Any]
 Key = tuple[str, str]
 
 SEQUENCED = frozenset({'action.status', 'session.state', 'world.event'})
+RAN = frozenset(
+    {facts.GoalOutcome.SUCCEEDED, facts.GoalOutcome.ABORTED, facts.GoalOutcome.CANCELED}
+)
 RUNNING = frozenset({ActionState.EXECUTING, ActionState.CANCELLING})
 
 
@@ -68,7 +71,9 @@ class Invariants:
                 self._gone.add(conn)
             case facts.GoalAccepted(goal_id):
                 self._accepted(goal_id)
-            case facts.GoalEnded(goal_id):
+            case facts.GoalEnded(goal_id, outcome):
+                if outcome in RAN:  # the end may come before the acceptance
+                    self._accepted(goal_id)
                 self._open.pop(goal_id, None)
             case facts.BehaviorFinished(ticket):
                 for name, (newest, _until) in list(self._behaving.items()):
@@ -123,7 +128,7 @@ class Invariants:
             newest = self._entered[name]
             assert self._admitted[key] > newest, f'{key} starts, but safe state came after it'
             holder = self._engine.kernel.embodiments[name].session
-            assert goal.action.session is holder, f'{start} for a session that does not hold {name}'
+            assert goal.action.session is holder, f'{start} for another than the holder'
 
     def _starts_alone(self, start: fx.StartGoal) -> None:
         action = self._policy.actions[start.action_type]
@@ -131,7 +136,8 @@ class Invariants:
         for other in self._open.values():
             if (other.start.embodiment, other.group) == (start.embodiment, mine.group):
                 blends = mine.is_native and other.server == mine.server
-                assert blends and not other.is_stopping, f'{start} beside {other}'
+                assert blends, f'{start} beside {other}'
+                assert not other.is_stopping, f'{start} beside {other}'
         self._open[start.goal_id] = mine
 
     def _sequenced(self, session_id: str, method: str, params: Json) -> None:
@@ -169,7 +175,7 @@ class Invariants:
 
     @staticmethod
     def left(effects: list[fx.Effect]) -> None:
-        """Check the effects of one call: stops are carried out first, so no goal may precede one."""
+        """Check the effects of one call: stops are carried out first, no goal may precede one."""
         started: set[str] = set()
         for effect in effects:
             if isinstance(effect, fx.StartGoal):

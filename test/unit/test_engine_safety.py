@@ -408,3 +408,26 @@ def test_reports_to_ros_name_the_holder_and_its_action() -> None:
     agent.call('session.close')
     newest = world.effects(fx.ReportEmbodiment)[-1]
     assert (newest.session_id, newest.in_safe_state) == (None, True)
+
+
+def test_unwritable_audit_log_stops_the_robot_where_configured() -> None:
+    world = World(policy(audit_stop=True))
+    agent = world.session()
+    agent.submit(action_id='a')
+    world.tell(AuditChanged(writable=False, detail='disk full'))
+    assert (agent.last('a')['state'], agent.last('a')['reason']) == (
+        'failed',
+        'x-ros2.safety_input',
+    )
+    assert agent.events() == ['safe_state_entered']
+    assert agent.submit(action_id='b')['error']['code'] == 2001
+
+
+def test_unwritable_audit_log_only_refuses_by_default() -> None:
+    world = World()
+    agent = world.session()
+    agent.submit(action_id='a')
+    world.tell(AuditChanged(writable=False, detail='disk full'))
+    assert agent.states('a')[-1] == 'executing'
+    assert agent.submit(action_id='b')['error']['code'] == 2001
+    world.finish()
