@@ -55,7 +55,7 @@ def _rows(report: dict[str, object]) -> list[dict[str, object]]:
     return list(rows)  # type: ignore[call-overload]
 
 
-def run(mode: str, out: Path, only: list[str], config: Path) -> int:
+def run(mode: str, out: Path, only: list[str], config: Path, *, compare: bool) -> int:
     """Run the suite once; return 0 when nothing failed, warned or stayed untested."""
     out.mkdir(parents=True, exist_ok=True)
     suite = shutil.which('awp-conformance') or str(
@@ -90,7 +90,7 @@ def run(mode: str, out: Path, only: list[str], config: Path) -> int:
     report = json.loads(path.read_text(encoding='utf-8'))
     facts = _facts(report, config, manifest)
     (out / 'run.json').write_text(json.dumps(facts, indent=2) + '\n', encoding='utf-8')
-    return _judge(report, facts, bool(only), config == DEFAULT_CONFIG and out != KEPT)
+    return _judge(report, facts, bool(only), compare and config == DEFAULT_CONFIG)
 
 
 def _facts(
@@ -150,8 +150,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix='awp-conformance-out-') as scratch:
         try:
             out = args.out or Path(scratch)
-            status = run(args.mode, out, args.only, args.config.resolve())
-            if args.keep and not args.only:
+            config = args.config.resolve()
+            status = run(args.mode, out, args.only, config, compare=not args.keep)
+            if args.keep and not args.only and status == 0:
                 for name in ('report.json', 'run.json'):
                     shutil.copy(out / name, KEPT / name)
             return status
