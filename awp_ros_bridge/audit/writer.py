@@ -247,14 +247,9 @@ class AuditLog:
     # ------------------------------------------------------------ the disk
 
     def _write(self) -> None:
-        failure = ''
-        for log in self._logs.values():
-            failure = self._write_log(log) or failure
-        unfinished, self._unfinished = self._unfinished, []
-        for log in unfinished:
-            failure = self._finish_log(log) or failure
-        if not failure and not self._is_writable:
-            failure = self._probe()
+        failure = self._write_logs()
+        if not self._is_writable:  # the folder itself may have to be made again
+            failure = self._probe() or (failure and self._write_logs())
         if failure:
             self._failed(failure)
         else:
@@ -262,6 +257,16 @@ class AuditLog:
             if not self._intake.has_overflowed:  # else there is a gap to write first
                 self._say(True, '')
         self._keep_quota()
+
+    def _write_logs(self) -> str:
+        """Write what waits in every log; return why one could not be written."""
+        failure = ''
+        for log in self._logs.values():
+            failure = self._write_log(log) or failure
+        unfinished, self._unfinished = self._unfinished, []
+        for log in unfinished:
+            failure = self._finish_log(log) or failure
+        return failure
 
     def _write_log(self, log: SessionLog) -> str:
         try:

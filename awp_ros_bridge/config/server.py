@@ -52,7 +52,7 @@ class ServerConfig(StrictModel):
     max_message_bytes: Annotated[int, Field(ge=1024, le=67_108_864)] = 1_048_576
     """Longest message an agent may send, in bytes; a longer one closes its connection (1009)."""
     max_message_rate_hz: Annotated[int, Field(ge=1, le=100_000)] = 1000
-    """Messages per second from one connection above which reading from it pauses."""
+    """Messages per second from one connection above which reading pauses; 4 KiB count as one."""
     idle_timeout_s: Annotated[float, Field(ge=15, le=3600)] = 30.0
     """A connection without a session is closed after this silence; sessions have heartbeats."""
     max_frame_bytes: Annotated[int, Field(ge=1024, le=268_435_456)] = 16_777_216

@@ -13,6 +13,25 @@ from collections.abc import Callable
 import re
 from typing import Any
 
+# What a value itself may break, without what is inside it; the cheapest to tell first.
+_RULES = (
+    'type',
+    'minItems',
+    'maxItems',
+    'minLength',
+    'maxLength',
+    'minimum',
+    'maximum',
+    'exclusiveMinimum',
+    'exclusiveMaximum',
+    'enum',
+    'const',
+    'pattern',
+    'uniqueItems',
+    'required',
+    'additionalProperties',
+)
+
 Json = dict[str, Any]
 Predicate = Callable[[Any], bool]
 
@@ -160,8 +179,7 @@ def _arrays(schema: Json) -> list[Predicate]:
 def _unique(schema: Json) -> list[Predicate]:
     if not schema.get('uniqueItems', False):
         return []
-    items = schema.get('items')
-    if not isinstance(items, dict) or items.get('type') != 'string':
+    if not _are_strings(schema.get('items')):
         raise _Unknown  # equality of numbers and truth values is the library's business
 
     def fits(value: Any) -> bool:
@@ -170,6 +188,16 @@ def _unique(schema: Json) -> list[Predicate]:
         return len(set(value)) == len(value)
 
     return [fits]
+
+
+def _are_strings(items: Any) -> bool:
+    """Whether only strings fit a schema: by its type, or because they are listed."""
+    if not isinstance(items, dict):
+        return False
+    listed = items.get('enum', ())
+    return items.get('type') == 'string' or (
+        len(listed) > 0 and all(type(v) is str for v in listed)
+    )
 
 
 def _objects(schema: Json) -> list[Predicate]:
@@ -197,35 +225,46 @@ def _objects(schema: Json) -> list[Predicate]:
 
 def narrow(schema: Json, value: Any) -> tuple[list[str | int], Json, Any]:
     """
-    Return the innermost place that does not fit: its path, its schema, its value.
+    Return the innermost place that does not fit: its path, the rule it breaks, its value.
 
     The value must not fit, and the schema must be one that :func:`compile_schema` knows. Only that
-    place is left for the library to look at, so that words for a wrong point among a thousand cost
-    no more than for one.
+    place and that rule are left for the library to look at, so that words for a wrong point among
+    a thousand cost no more than for one, and those for too many points no more than for none.
     """
     path: list[str | int] = []
     while True:
         inside = _misfit(schema, value)
         if inside is None:
-            return path, schema, value
+            return path, _broken_rule(schema, value), value
         step, schema = inside
         value = value[step]
         path.append(step)
 
 
-def shallow(schema: Json) -> Json:
-    """Return what a schema says of a value itself, not of what is inside it."""
-    out = {k: v for k, v in schema.items() if k not in ('items', 'properties')}
-    if 'uniqueItems' in out:
-        out['items'] = schema['items']  # what makes items comparable
+def _fits_itself(schema: Json, value: Any) -> bool:
+    """Whether a value keeps what a schema says of it, whatever is inside it."""
+    own = {k: v for k, v in schema.items() if k not in ('items', 'properties', 'uniqueItems')}
     if 'properties' in schema:
-        out['properties'] = dict.fromkeys(schema['properties'], True)
-    return out
+        own['properties'] = dict.fromkeys(schema['properties'], True)
+    return _compile(own)(value) and all(check(value) for check in _unique(schema))
+
+
+def _broken_rule(schema: Json, value: Any) -> Json:
+    """Return the first keyword, in an order that begins with the cheapest, that does not hold."""
+    for keyword in _RULES:
+        if keyword in schema:
+            rule = {keyword: schema[keyword]}
+            whole = {'items': schema['items'], **rule} if keyword == 'uniqueItems' else rule
+            if keyword == 'additionalProperties':
+                rule['properties'] = dict.fromkeys(schema.get('properties', ()), True)
+            if not _fits_itself(whole, value):
+                return rule
+    return schema
 
 
 def _misfit(schema: Json, value: Any) -> tuple[str | int, Json] | None:
     """Return the member that does not fit and its schema; None where the value itself does not."""
-    if not _compile_shallow(schema)(value):
+    if not _fits_itself(schema, value):
         return None
     if type(value) is dict:
         for name, inner in schema.get('properties', {}).items():
@@ -237,7 +276,3 @@ def _misfit(schema: Json, value: Any) -> tuple[str | int, Json] | None:
             if not check(each):
                 return index, schema['items']
     return None
-
-
-def _compile_shallow(schema: Json) -> Predicate:
-    return _compile(shallow(schema))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 PROTOCOL_VERSION = '0.1'
+EARLY_CHARS = 65_536  # of a message before the session, above which its content is not kept
 REFUSED_WHILE_CLOSING = frozenset(
     {
         'action.submit',
@@ -81,7 +82,7 @@ class Requests:
                 self._kernel.liveness.originated(session)
             self._kernel.delivery.audit(session, 'agent', 'message', _body(message))
         else:
-            conn.early.append(_body(message))
+            conn.early.append(_early(message, len(text)))
         match message:
             case Request():
                 self._request(conn, message, received_ns)
@@ -288,6 +289,14 @@ class Requests:
         self._kernel.delivery.reply(
             conn, request.id, self._kernel.delivery.status_pull(action)
         )
+
+
+def _early(message: Request | Notification | Response, size: int) -> Json:
+    """Return what is kept of a message until a session has a log; not what would fill memory."""
+    body = _body(message)
+    if size <= EARLY_CHARS:
+        return body
+    return {**{k: body[k] for k in ('id', 'method') if k in body}, 'omitted_chars': size}
 
 
 def _body(message: Request | Notification | Response) -> Json:

@@ -19,7 +19,8 @@ class Limits:
     :param max_handshakes: TCP connections that have not finished their handshake; one more is
         aborted unanswered.
     :param max_message_bytes: largest incoming message; a larger one closes with 1009.
-    :param message_rate_hz: incoming messages a second and connection, above which reading pauses.
+    :param message_rate_hz: incoming messages a second and connection, above which reading pauses;
+        every 4 KiB of a message count as one.
     :param message_burst: messages that may come at once before that rate counts.
     :param idle_timeout_s: silence after which a control connection that never had a session is
         closed. The configuration asks for 15 or more.
@@ -66,14 +67,14 @@ class TokenBucket:
         self._level = float(burst)
         self._stamp_ns = now_ns
 
-    def take(self, now_ns: int) -> float:
+    def take(self, now_ns: int, events: float = 1.0) -> float:
         """
-        Count one event.
+        Count one event, or a large one as several.
 
         :return: seconds to wait before the next event, 0 while the rate is kept.
         """
         gained = (now_ns - self._stamp_ns) / self._period_ns
-        self._level = min(self._burst, self._level + gained) - 1.0
+        self._level = min(self._burst, self._level + gained) - events
         self._stamp_ns = now_ns
         if self._level >= 0.0:
             return 0.0

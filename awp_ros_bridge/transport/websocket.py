@@ -37,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 _PUMP_AT_ONCE = 128
 _READ_AT_ONCE = 8
+_LARGE_BYTES = 4096  # reading costs time by the size: so much counts as one more message
 _MAX_REASON_BYTES = 123
 _MAX_UNSENT_BYTES = 1
 # Beyond our own messages the library writes only answers to pings: a peer that makes it pile
@@ -301,12 +302,12 @@ class Link:
     async def _read(self) -> None:
         for turn in count(1):
             data = await self._socket.recv()
-            if turn % _READ_AT_ONCE == 0:
+            if turn % _READ_AT_ONCE == 0 or len(data) > _LARGE_BYTES:
                 await asyncio.sleep(0)  # recv() does not yield while it has more
             if self._is_closing:
                 continue
             self._received(data)
-            delay_s = self._bucket.take(self._host.now_ns())
+            delay_s = self._bucket.take(self._host.now_ns(), 1.0 + len(data) / _LARGE_BYTES)
             if delay_s > 0.0 and await self._is_lost_within(delay_s):
                 return
 

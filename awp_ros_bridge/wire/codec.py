@@ -18,6 +18,7 @@ from awp_ros_bridge.wire.errors import ErrorCode, WireFault
 Json = dict[str, Any]
 
 MAX_SAFE_INT = 2**53 - 1
+MAX_CONTAINERS = 20_000  # objects and arrays of a message; a trajectory has some thousands
 
 _NUMBER_TOO_LONG = 'out of range'  # the parser's words for a number of more than 4300 digits
 
@@ -109,6 +110,9 @@ def decode(text: str | bytes, *, max_depth: int = 64) -> Message:
 def _parse(text: str | bytes) -> Any:
     try:
         data = text.encode() if isinstance(text, str) else text
+        if data.count(b'[') + data.count(b'{') > MAX_CONTAINERS:  # making them takes long
+            detail = f'more than {MAX_CONTAINERS} objects and arrays'
+            raise DecodeFault(ErrorCode.PARSE_ERROR, detail)
         return from_json(data, allow_inf_nan=False)
     except UnicodeEncodeError:
         raise DecodeFault(ErrorCode.PARSE_ERROR, 'lone surrogate in the text') from None

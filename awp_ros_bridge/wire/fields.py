@@ -25,6 +25,10 @@ from pydantic_core import CoreSchema
 from awp_ros_bridge.wire.codec import MAX_SAFE_INT
 
 Json = dict[str, Any]
+# The largest array or object of a message that the protocol itself reads; no robot has so many
+# channels, joints or modalities.
+MAX_ENTRIES = 1000
+
 T = TypeVar('T')
 H = TypeVar('H', bound=Hashable)
 
@@ -61,10 +65,23 @@ def _integral(value: Any) -> Any:
     return value
 
 
+def _bounded(value: Any, noun: str) -> None:
+    """Refuse early what is so long that telling what is wrong with each entry takes seconds."""
+    if len(value) > MAX_ENTRIES:
+        raise ValueError(f'must have at most {MAX_ENTRIES} {noun}')
+
+
 def _tuple(value: Any) -> Any:
     if type(value) is list or type(value) is tuple:
+        _bounded(value, 'items')
         return tuple(value)
     raise ValueError('must be an array')
+
+
+def _small_object(value: Any) -> Any:
+    if type(value) is dict:
+        _bounded(value, 'members')
+    return value
 
 
 def _unique(values: tuple[H, ...]) -> tuple[H, ...]:
@@ -93,7 +110,7 @@ Identifier = Annotated[
 ProtocolVersion = Annotated[str, StringConstraints(pattern=r'^[0-9]+\.[0-9]+$')]  # AWP-VER-008
 VendorKey = Annotated[str, StringConstraints(pattern=r'^x-[a-z0-9]+\.[A-Za-z0-9_.-]+$')]
 ChannelKey = Annotated[str, StringConstraints(pattern=r'^[1-9][0-9]{0,4}$')]
-Extensions = dict[VendorKey, Any]  # AWP-VER-004
+Extensions = Annotated[dict[VendorKey, Any], BeforeValidator(_small_object)]  # AWP-VER-004
 
 TimeModel = Literal['lockstep', 'streaming']
 LossClass = Literal['reliable', 'latest-wins']
@@ -102,6 +119,7 @@ AdminOperation = Literal['snapshot', 'restore', 'reset', 'tick']
 
 # Arrays become tuples: nothing in a message changes after it was read.
 _ARRAY = BeforeValidator(_tuple)
+SMALL_OBJECT = BeforeValidator(_small_object)
 _UNIQUE = AfterValidator(_unique)
 
 Array = Annotated[tuple[T, ...], _ARRAY]

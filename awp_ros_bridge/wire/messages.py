@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import json
 import re
 from types import MappingProxyType
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator, ValidationError
 from pydantic_core import ErrorDetails
@@ -32,6 +32,7 @@ from awp_ros_bridge.wire.fields import (
     ProtocolVersion,
     Received,
     ShortText,
+    SMALL_OBJECT,
     Text,
     TimeModel,
     TransferMs,
@@ -230,7 +231,7 @@ class ObsReportParams(Received):
 
     window_ms: Count
     sync: ClockSync
-    channels: dict[ChannelKey, ChannelReport]
+    channels: Annotated[dict[ChannelKey, ChannelReport], SMALL_OBJECT]
     decision_latency_ns: Maybe[LatencyStats] = None
 
 
@@ -349,6 +350,8 @@ def _path(loc: tuple[int | str, ...]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return 'an object'
+    if isinstance(value, list | tuple) and len(value) > _SHOWN_CHARS:
+        return f'an array of {len(value)} items'
     text = json.dumps(value, default=repr)
     return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 3] + '...'
 

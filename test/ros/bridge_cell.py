@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 import itertools
@@ -11,7 +11,7 @@ from pathlib import Path
 import socket
 import threading
 import time
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from agent import Agent, payload, Refused, to_pose, until
@@ -22,6 +22,9 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from sim_robot_goals import GRIPPER, PRIMITIVE, TRAJECTORY
 import yaml
+
+Json = dict[str, Any]
+T = TypeVar('T')
 
 HOME_M = (0.0, 0.0, 0.4)
 AWAY_M = (0.3, 0.2, 0.5)
@@ -190,12 +193,12 @@ class Cell:
 
     @asynccontextmanager
     async def holding(
-        self, embodiment: str = 'arm_01', *, subscribe: Sequence[Mapping[str, Any]] = (), **more: Any
+        self, embodiment: str = 'arm_01', *, subscribe: Sequence[Json] = (), **more: Any
     ) -> AsyncIterator[Agent]:
         """Hold an embodiment that may move, with heartbeats; close the session at the end."""
-        channel = STATE_CHANNELS[embodiment]
+        channels = [{'channel': STATE_CHANNELS[embodiment]}, *subscribe]
         async with await self.agent() as agent:
-            await open_when_free(agent, embodiment, subscribe=[{'channel': channel}, *subscribe], **more)
+            await open_when_free(agent, embodiment, subscribe=channels, **more)
             agent.beat()
             try:
                 await may_move(agent)
@@ -215,31 +218,36 @@ class Cell:
     async def warm_up(self) -> None:
         """Wait until the bridge admits moves: servers, description and limits are known."""
         async with self.holding() as agent:
-            for number in itertools.count():
-                try:
-                    await agent.submit(f'warm-{number}', 'move_to_pose', to_pose(*HOME_M))
-                except Refused as refused:
-                    assert refused.is_retryable, refused
-                    assert number < 200, refused
-                    await asyncio.sleep(0.05)
-                    continue
-                said = await agent.status(f'warm-{number}')
-                assert said['state'] == 'completed', said
-                return
+            numbers = itertools.count()
+
+            async def move() -> str:
+                name = f'warm-{next(numbers)}'
+                await agent.submit(name, 'move_to_pose', to_pose(*HOME_M))
+                return name
+
+            said = await agent.status(await as_soon_as_possible(move))
+            assert said['state'] == 'completed', said
+
+
+async def as_soon_as_possible(ask: Callable[[], Awaitable[T]], timeout_s: float = 15.0) -> T:
+    """
+    Ask again while the answer is that it may succeed later.
+
+    :raises Refused: it may not, or not in time
+    """
+    ends_s = time.monotonic() + timeout_s
+    while True:
+        try:
+            return await ask()
+        except Refused as refused:
+            if not refused.is_retryable or time.monotonic() > ends_s:
+                raise
+        await asyncio.sleep(0.05)
 
 
 async def open_when_free(agent: Agent, embodiment: str, **more: Any) -> None:
     """Open a session as soon as the embodiment is available."""
-    ends_s = time.monotonic() + 15.0
-    while True:
-        try:
-            await agent.open(embodiment, **more)
-        except Refused as refused:
-            assert refused.is_retryable, refused
-            assert time.monotonic() < ends_s, refused
-            await asyncio.sleep(0.05)
-        else:
-            return
+    await as_soon_as_possible(lambda: agent.open(embodiment, **more))
 
 
 def channel_id(agent: Agent, channel: str) -> int:
@@ -359,14 +367,3 @@ class TcpProxy:
                 await writer.drain()
             writer.close()
 
-
-def all_files(folder: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield every file below a folder with its content."""
-    for path in sorted(folder.rglob('*')):
-        if path.is_file():
-            yield path, path.read_bytes()
-
-
-def counted(condition: Callable[[], int], at_least: int) -> Callable[[], bool]:
-    """Return a condition: a count has been reached."""
-    return lambda: condition() >= at_least

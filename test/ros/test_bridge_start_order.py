@@ -9,12 +9,23 @@ import time
 from typing import Any
 
 from agent import run, to_pose, until
-from bridge_cell import AWAY_M, Cell, HOME_M, may_move, newest
+from bridge_cell import (
+    as_soon_as_possible,
+    AWAY_M,
+    Cell,
+    config_with,
+    HOME_M,
+    may_move,
+    newest,
+)
 from processes import start_bridge, start_sim_robot
 import pytest
-from sim_robot_goals import PRIMITIVE
+from sim_robot_goals import HOME, PRIMITIVE
+
+from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
 Record = Any
+KIND = 'follow_joint_trajectory'
 
 
 @pytest.fixture(scope='module')
@@ -31,6 +42,12 @@ def cell(folder: Path) -> Iterator[Cell]:
     for process in (lonely.bridge, lonely.robot):
         if process.exit_status is None:
             process.stop(8.0)
+
+
+async def give_robot(cell: Cell, name: str) -> None:
+    """Start a robot where none runs."""
+    if cell.robot is cell.bridge or cell.robot.exit_status is not None:
+        cell.robot = await asyncio.to_thread(start_sim_robot, cell.folder, None, name)
 
 
 def test_a_bridge_before_its_robot_says_what_is_missing_and_becomes_ready_by_itself(
@@ -53,7 +70,7 @@ def test_a_bridge_before_its_robot_says_what_is_missing_and_becomes_ready_by_its
             state = newest(agent, 'arm_state') or {}
             assert (state['motion_permitted'], state['at_rest']) == (False, None)
             assert f'action server {PRIMITIVE} is not available' in cell.bridge.output
-            cell.robot = await asyncio.to_thread(start_sim_robot, cell.folder, None, 'robot_0')
+            await give_robot(cell, 'robot_0')
             await may_move(agent)
             await agent.close()
         await cell.warm_up()
@@ -70,6 +87,8 @@ def test_a_killed_robot_is_noticed_and_so_is_its_return(
     cell: Cell, time_number: int, record_testsuite_property: Record
 ) -> None:
     async def play() -> float:
+        await give_robot(cell, f'robot_{time_number}')
+        await cell.warm_up()
         async with cell.holding() as agent:
             await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
             await agent.progress('go', 0.05)
@@ -84,14 +103,62 @@ def test_a_killed_robot_is_noticed_and_so_is_its_return(
                 'action.submit', action_id='no', type='move_to_pose', params=to_pose(*HOME_M)
             )
             assert (refused.code, refused.is_retryable) == (2001, True)
-            cell.robot = await asyncio.to_thread(
-                start_sim_robot, cell.folder, None, f'robot_back_{time_number}'
-            )
+            await give_robot(cell, f'robot_back_{time_number}')
             await may_move(agent)
-            print(said, refused)
         await cell.warm_up()
         return took_s
 
     took_s = run(play())
     record_testsuite_property(f'bridge_lost_robot_noticed_s_{time_number}', round(took_s, 3))
+    assert took_s < 2.0
+
+
+def test_a_server_that_is_killed_alone_is_named_and_missing_until_it_is_back(
+    cell: Cell, folder: Path, record_testsuite_property: Record
+) -> None:
+    server = 'apart/arm_controller/follow_joint_trajectory'
+    changes = {'actions.follow_joint_trajectory': {'ros_action': server}}
+    config = config_with(folder, changes)
+    apart = start_sim_robot(folder, None, 'apart', '/apart')
+
+    split = Cell(cell.robot, start_bridge(folder, 'split', config), folder)
+
+    async def play() -> float:
+        nonlocal apart
+        await give_robot(cell, 'robot_whole')
+        turn = {'positions_rad': [0.5, *HOME[1:]], 'time_from_start_ms': 4000}
+        params = {'joint_names': list(ARM_JOINTS), 'points': [turn]}
+        async with split.holding() as agent:
+
+            async def follow() -> Any:
+                return await agent.submit(f'{time.monotonic()}', KIND, params)
+
+            action_id = (await as_soon_as_possible(follow))['action_id']
+            await agent.progress(action_id, 0.05)
+            apart.kill()
+            killed_ns = time.monotonic_ns()
+            said = await agent.status(action_id)
+            took_s = (time.monotonic_ns() - killed_ns) * 1e-9
+            assert (said['state'], said['reason']) == ('failed', 'world_error')
+            assert server in said['detail']
+            assert 'silent for' in said['detail']
+            await agent.event('safe_state_entered')
+            refused = await agent.refusal(
+                'action.submit', action_id='no', type=KIND, params=params
+            )
+            assert (refused.code, refused.is_retryable) == (2001, True)
+            assert server in refused.detail
+            await agent.submit('other', 'move_to_pose', to_pose(*HOME_M))
+            assert (await agent.status('other'))['state'] == 'completed'
+            apart = await asyncio.to_thread(start_sim_robot, folder, None, 'apart_2', '/apart')
+            action_id = (await as_soon_as_possible(follow))['action_id']
+            await agent.progress(action_id, 0.05)
+        return took_s
+
+    try:
+        took_s = run(play())
+    finally:
+        split.bridge.stop(8.0)
+        apart.stop()
+    record_testsuite_property('bridge_lost_server_noticed_s', round(took_s, 3))
     assert took_s < 2.0

@@ -15,8 +15,14 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalOutcome,
     GoalProgressed,
+    Meaning,
+    SafetyChanged,
 )
+from awp_ros_bridge.ros.goals import NEWS_NS
 from awp_ros_bridge.ros.live_goals import Cancel, Stage
+
+# a server of rclpy that is asked for a goal it does not know warns through a deprecated call
+pytestmark = pytest.mark.filterwarnings('ignore:Deprecated in favor:DeprecationWarning')
 
 
 @pytest.fixture(scope='module')
@@ -69,6 +75,31 @@ def test_f5_one_end_that_tells_the_outcome(
     assert outcome(rig, goal_id) is expected
     assert 'arm/move' in rig.ended(goal_id).detail
     assert isinstance(rig.of_goal(goal_id)[0], GoalAccepted)
+
+
+def test_a_stop_that_the_result_overtook_on_its_way_is_told_before_it(
+    rig: Rig, robot: FakeRobot
+) -> None:
+    goal_id = rig.start_goal()
+    rig.wait(GoalAccepted, goal_id=goal_id)
+    gateway = rig.gateway
+    release = threading.Event()
+    rig.block_goals(release)
+    robot.end(goal_id, 'abort')
+    news = ('arm', 'news', Meaning.E_STOP, 'a test')
+
+    def engage() -> None:
+        gateway.local_stop.engage(*news)
+
+    # the goals thread has the result when the safety thread has the news
+    gateway.goals_thread.post(lambda: gateway.goals_thread.call_later(NEWS_NS // 2, engage))
+    release.set()
+    assert outcome(rig, goal_id) is GoalOutcome.ABORTED
+    rig.wait(SafetyChanged, input_name='news', engaged=True)
+    told = [e for e, _ in rig.heard if isinstance(e, SafetyChanged | GoalEnded)]
+    assert [type(e) for e in told] == [SafetyChanged, GoalEnded]
+    gateway.safety_thread.post(gateway.local_stop.release, *news)
+    rig.wait(SafetyChanged, input_name='news', engaged=False)
 
 
 def test_f5_a_cancelled_goal_ends_canceled(rig: Rig, robot: FakeRobot) -> None:

@@ -11,6 +11,7 @@ from gateway_rig import config, MEASURED, outcome, Rig, running
 import pytest
 
 from awp_ros_bridge.engine.inputs import (
+    AvailabilityChanged,
     GoalAccepted,
     GoalEnded,
     GoalOutcome,
@@ -186,6 +187,20 @@ def test_f25_killed_server_is_lost_from_silence(measured: Rig, robot: FakeRobot)
     assert 'arm/move' in ended.detail
     assert at_ns - silent_ns < (400 + 150) * 1e6
     robot.thaw()
+    eventually(lambda: measured.gateway.health()['held'] == 0, 'nothing is held')
+
+
+def test_a_lost_server_is_missing_until_it_answers(measured: Rig, robot: FakeRobot) -> None:
+    measured.wait(RestChanged, at_rest=True)
+    goal_id = measured.start_goal()
+    measured.wait(GoalAccepted, goal_id=goal_id)
+    measured.clear()
+    robot.freeze()  # the ROS graph goes on showing it
+    assert outcome(measured, goal_id) is GoalOutcome.LOST
+    missing = measured.wait(AvailabilityChanged, action_type='move', available=False)
+    assert missing.detail == measured.ended(goal_id).detail
+    robot.thaw()
+    measured.wait(AvailabilityChanged, action_type='move', available=True)
     eventually(lambda: measured.gateway.health()['held'] == 0, 'nothing is held')
 
 

@@ -81,12 +81,15 @@ class Invariants:
                         del self._behaving[name]
 
     def _accepted(self, goal_id: str) -> None:
-        """Count what a native server was pursuing as over: it takes the new goal instead."""
+        """Count what a native server was pursuing as over: it takes the newer goal instead."""
         taker = self._open.get(goal_id)
-        if taker is not None and taker.is_native:
-            for other in list(self._open.values()):
-                if other is not taker and other.server == taker.server:
-                    del self._open[other.start.goal_id]
+        if taker is None or not taker.is_native:
+            return
+        for other in list(self._open.values()):
+            if other is taker:
+                return
+            if other.server == taker.server:
+                del self._open[other.start.goal_id]
 
     # ------------------------------------------------------------ effects
 

@@ -92,6 +92,19 @@ def test_a_folder_that_comes_back_is_noticed_without_any_session(tmp_path: Path)
     assert told.changes[1] == (True, '')
 
 
+def test_a_folder_that_comes_back_is_made_again_while_a_session_waits(tmp_path: Path) -> None:
+    told, in_the_way = Told(), tmp_path / 'a'
+    in_the_way.write_text('a file')
+    with running(in_the_way / 'b', told) as log:
+        until(lambda: told.changes != [], 'the report')
+        log.open('s1', 0, {})
+        in_the_way.unlink()
+        until(lambda: len(told.changes) == 2, 'the recovery')
+        log.close('s1')
+    assert kinds(in_the_way / 'b') == ['session', 'gap', 'end']
+    assert verify(in_the_way / 'b').ok
+
+
 def test_a_log_that_cannot_be_opened_waits(tmp_path: Path) -> None:
     disk, told = Disk(), Told()
     disk.cannot_open = True

@@ -47,3 +47,9 @@ def test_a_minute_counter_keeps_a_bounded_number_of_keys() -> None:
     counter.add('new', 1)  # forgets 1, which was quiet longest
     assert counter.add(0, 1) == 3
     assert counter.add(1, 1) == 1
+
+
+def test_a_large_event_counts_as_several() -> None:
+    bucket = TokenBucket(100.0, 10, 0)
+    assert bucket.take(0, 10.0) == 0.0
+    assert bucket.take(0, 5.0) == pytest.approx(0.05)

@@ -121,6 +121,23 @@ def test_ten_megabytes_of_nothing_are_refused_quickly(opening: str) -> None:
     assert time.perf_counter() - start < 1.0
 
 
+@pytest.mark.parametrize('entry', ['[]', '{}', '[[[[[[]]]]]]', '{"a":[]}'])
+def test_a_megabyte_of_objects_and_arrays_is_refused_before_they_are_made(entry: str) -> None:
+    entries = ','.join([entry] * (1_000_000 // (len(entry) + 1)))
+    text = f'{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":[{entries}]}}}}'
+    start = time.thread_time()
+    broken = fault(text)
+    assert time.thread_time() - start < 0.05
+    assert broken.code is ErrorCode.PARSE_ERROR
+    assert '20000' in broken.detail
+
+
+def test_a_trajectory_of_a_thousand_points_is_not_too_much() -> None:
+    point = {'a': [0.1] * 7, 'b': [0.0] * 7, 'c': [0.0] * 7}
+    message = decode(request(params={'points': [point] * 1000}))
+    assert isinstance(message, Request)
+
+
 @pytest.mark.parametrize('depth', [65, 199, 201, 10_000, 100_000])
 def test_nesting_too_deep(depth: int) -> None:
     params = '{"a":' + '[' * (depth - 2) + ']' * (depth - 2) + '}'

@@ -1,6 +1,7 @@
 """Params of every method: accepted exactly as by the canonical schemas, refused with reasons."""
 
 from copy import deepcopy
+import time
 from typing import Any
 
 from pydantic import ValidationError
@@ -336,6 +337,34 @@ def test_long_values_and_names_are_cut() -> None:
     detail = refusal('action.submit', {**SUBMIT, 'type': '!' * 10_000}).detail
     assert '"' + '!' * 76 + '...:' in detail
     assert len(refusal('obs.report', {**REPORT, 'channels': {'x' * 10_000: {}}}).detail) < 500
+
+
+@pytest.mark.parametrize('entry', [1, 'a', None, {}])
+@pytest.mark.parametrize(
+    ('method', 'field'),
+    [
+        ('initialize', 'consumes_modalities'),
+        ('obs.subscribe', 'channels'),
+        ('obs.unsubscribe', 'channels'),
+        ('session.open', 'subscribe'),
+    ],
+)
+def test_a_hundred_thousand_wrong_entries_are_refused_at_once(
+    method: str, field: str, entry: Any
+) -> None:
+    params = {**BASES[method], field: [entry] * 100_000}
+    start = time.thread_time()
+    detail = refusal(method, params).detail
+    assert time.thread_time() - start < 0.1
+    assert detail == f'{field} is an array of 100000 items: must have at most 1000 items'
+
+
+@pytest.mark.parametrize(('method', 'field'), [('session.open', 'extensions')])
+def test_an_object_of_many_members_is_refused_at_once(method: str, field: str) -> None:
+    params = {**BASES[method], field: {f'k{n}': n for n in range(100_000)}}
+    start = time.thread_time()
+    assert 'must have at most 1000 members' in refusal(method, params).detail
+    assert time.thread_time() - start < 0.1
 
 
 def test_many_problems_are_counted() -> None:
