@@ -60,7 +60,8 @@ class EngineMachine(RuleBasedStateMachine):
                 assert group.live() == taken, 'an ended action keeps a place'
         everything = [a for e in kernel.embodiments.values() for a in e.live_actions()]
         live = {(a.session.id, a.id) for a in everything}
-        assert live == set(self.crowd.world.invariants.open_actions()), 'nothing is live and nowhere'
+        told = set(self.crowd.world.invariants.open_actions())
+        assert live == told, 'nothing is live and nowhere'
         for session in kernel.sessions.values():
             for name in session.embodiments:
                 assert kernel.embodiments[name].session is session

@@ -8,90 +8,23 @@ question that was asked and comes once, sequenced notifications follow each othe
 from __future__ import annotations
 
 import asyncio
-import base64
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 import contextlib
-from dataclasses import dataclass
 import itertools
 import json
 import socket
 import time
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
+from agent_words import Heard, hello, judge_error, Refused, strict_json
+from patience import WAIT_S
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 Json = dict[str, Any]
-T = TypeVar('T')
 
-WAIT_S = 10.0
 HEARTBEAT_S = 0.5
-MODALITIES = ('proprio/json', 'text/event+json')
 TERMINAL = frozenset({'completed', 'failed', 'cancelled', 'preempted', 'rejected'})
-UPRIGHT = (0.0, 0.0, 0.0, 1.0)
-
-
-class Refused(Exception):
-    """An error reply to a request."""
-
-    def __init__(self, error: Json) -> None:
-        super().__init__(json.dumps(error))
-        self.code: int = error['code']
-        self.data: Json = error['data']
-        self.detail: str = error['data']['detail']
-
-    @property
-    def is_retryable(self) -> bool:
-        """Whether the same request may succeed later."""
-        return bool(self.data['retryable'])
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """
-    One message and when it was heard.
-
-    :param at_ns: steady time.
-    """
-
-    at_ns: int
-    body: Json
-
-    @property
-    def method(self) -> str:
-        """Name what it tells."""
-        return str(self.body.get('method'))
-
-    @property
-    def params(self) -> Json:
-        """Give what it says."""
-        params: Json = self.body.get('params', {})
-        return params
-
-
-def run(work: Coroutine[Any, Any, T], timeout_s: float = 40.0) -> T:
-    """Run the asyncio part of a test, bounded."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(timeout_s):
-            return await work
-
-    return asyncio.run(bounded())
-
-
-async def until(
-    condition: Callable[[], T], timeout_s: float = WAIT_S, what: str = 'a condition'
-) -> T:
-    """
-    Wait until something outside of the agent is true, and return it.
-
-    :raises AssertionError: it did not become true in time
-    """
-    ends_s = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < ends_s, f'{what} did not come true within {timeout_s} s'
-        await asyncio.sleep(0.005)
-    return found
 
 
 class Agent:
@@ -101,6 +34,7 @@ class Agent:
     :ivar notifications: every notification but frames, in order.
     :ivar frames: every inline frame, in order.
     :ivar strays: error replies without an id, to what could not be read.
+    :ivar newest_action: id of the newest action that was submitted.
     :ivar closed: close code and reason, None while the connection is open.
     """
 
@@ -112,6 +46,7 @@ class Agent:
         self.strays: list[Json] = []
         self.closed: tuple[int, str] | None = None
         self.status_seq = 0
+        self.newest_action = ''
         self._connection = connection
         self._ids = itertools.count(1)
         self._asked: dict[int | str, asyncio.Future[Json]] = {}
@@ -187,6 +122,7 @@ class Agent:
 
     async def submit(self, action_id: str, kind: str, params: Json, **more: Any) -> Json:
         """Submit an action and return the result of its admission."""
+        self.newest_action = action_id
         content = {'action_id': action_id, 'type': kind, 'params': params, **more}
         return await self.call('action.submit', **content)
 
@@ -471,57 +407,3 @@ class Agent:
             assert seq == self.status_seq + 1, f'status_seq {seq} after {self.status_seq}'
             self.status_seq = seq
         self.notifications.append(heard)
-
-
-# ---------------------------------------------------------------- what agents say
-
-
-def hello(name: str = 'tester') -> Json:
-    """Return the params of initialize."""
-    return {
-        'protocol_versions': ['0.1'],
-        'agent': {'name': name, 'version': '1', 'vendor': 'tests'},
-        'consumes_modalities': list(MODALITIES),
-    }
-
-
-def to_pose(x: float, y: float, z: float, **more: Any) -> Json:
-    """Return the params of a move of the tip to a place in ``base``."""
-    pose = {'frame': 'base', 'p_m': [x, y, z], 'q': list(UPRIGHT)}
-    return {'pose': pose, **more}
-
-
-def strict_json(text: str) -> Json:
-    """
-    Decode an object as a strict parser does.
-
-    :raises ValueError: a constant that JSON does not have, or a member that stands twice
-    """
-
-    def no_constant(word: str) -> Any:
-        raise ValueError(f'{word} is not JSON')
-
-    def no_twice(pairs: list[tuple[str, Any]]) -> Json:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            raise ValueError(f'a member stands twice in {[name for name, _ in pairs]}')
-        return made
-
-    body = json.loads(text, parse_constant=no_constant, object_pairs_hook=no_twice)
-    assert isinstance(body, dict), 'a message is an object'
-    return body
-
-
-def judge_error(error: Json) -> None:
-    """Check the form that every error has (AWP-ERR-001)."""
-    assert isinstance(error['code'], int), error
-    assert isinstance(error['message'], str), error
-    data = error['data']
-    assert isinstance(data['retryable'], bool), error
-    assert isinstance(data['detail'], str), error
-    assert data['detail'], error
-
-
-def payload(frame: Heard) -> Json:
-    """Decode what an inline frame carries."""
-    return strict_json(base64.b64decode(frame.params['payload_b64']).decode())

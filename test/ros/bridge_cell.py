@@ -14,7 +14,9 @@ import time
 from typing import Any, Self, TypeVar
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
-from agent import Agent, payload, Refused, to_pose, until
+from agent import Agent
+from agent_words import payload, Refused, to_pose
+from patience import until
 from processes import BridgeProcess, SIM_ARM, start_sim_robot, StartedProcess
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -199,7 +201,7 @@ class Cell:
         channels = [{'channel': STATE_CHANNELS[embodiment]}, *subscribe]
         async with await self.agent() as agent:
             await open_when_free(agent, embodiment, subscribe=channels, **more)
-            agent.beat()
+            agent.beat(0.2)
             try:
                 await may_move(agent)
                 yield agent
@@ -212,7 +214,7 @@ class Cell:
         rate = {} if rate_hz is None else {'rate_hz': rate_hz}
         async with await self.agent('watcher') as agent:
             await agent.open(None, subscribe=[{'channel': c, **rate} for c in channels])
-            agent.beat()
+            agent.beat(0.2)
             yield agent
 
     async def warm_up(self) -> None:

@@ -19,6 +19,8 @@ else:
         warnings.simplefilter('ignore', DeprecationWarning)
         import rosidl_generator_py  # noqa: F401
 
+    from bridge_cell import Cell, running_cell
+    from patience import run
     import rclpy
     from rclpy.signals import SignalHandlerOptions
     from ros_peer import RosPeer
@@ -64,3 +66,11 @@ def sim_robot(
     yield process
     if process.exit_status is None:
         process.stop()
+
+
+@pytest.fixture(scope='session')
+def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> 'Iterator[Cell]':
+    """Run a robot and a bridge for all tests that leave both as they found them."""
+    with running_cell(tmp_path_factory.mktemp('cell'), log_level='debug') as started:
+        run(started.warm_up())
+        yield started

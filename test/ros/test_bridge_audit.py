@@ -10,8 +10,10 @@ from pathlib import Path
 import subprocess
 import sys
 
-from agent import Agent, Refused, run, to_pose, until
-from bridge_cell import AWAY_M, Cell, HOME_M, RobotTap, running_cell
+from agent import Agent
+from agent_words import Refused, to_pose
+from bridge_cell import AWAY_M, Cell, HOME_M, RobotTap
+from patience import run, until
 from processes import start_bridge
 import pytest
 from ros_peer import RosPeer
@@ -20,15 +22,8 @@ from sim_robot_goals import reset
 MOST_KB = 256
 
 
-@pytest.fixture(scope='module')
-def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
-    with running_cell(tmp_path_factory.mktemp('audit'), log_level='debug') as started:
-        run(started.warm_up())
-        yield started
-
-
 @pytest.fixture
-def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
+def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
     reset(peer)
     with RobotTap() as opened:
         peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
@@ -164,24 +159,3 @@ def test_a_full_disk_refuses_actions_until_there_is_room(
         assert bridge.stop() == 0
     status, text = verify(small_disk)
     assert status == 0, text
-
-
-def test_an_audit_directory_that_cannot_be_made_is_told_and_refuses_actions(
-    cell: Cell, tap: RobotTap, tmp_path: Path
-) -> None:
-    in_the_way = tmp_path / 'a file'
-    in_the_way.write_text('not a folder', encoding='ascii')
-    bridge = start_bridge(tmp_path, audit=in_the_way / 'audit')
-    lonely = Cell(cell.robot, bridge, tmp_path)
-
-    async def play() -> None:
-        async with lonely.holding() as agent:
-            refused = await refused_for_the_log(agent)
-            assert str(in_the_way) in refused.detail
-            in_the_way.unlink()
-            await until(lambda: 'audit log is writable again' in bridge.output, what='recovery')
-
-    try:
-        run(play())
-    finally:
-        assert bridge.stop() == 0

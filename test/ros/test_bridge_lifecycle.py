@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 import time
 from typing import Any
 
-from agent import Agent, run, to_pose, until
+from agent import Agent
+from agent_words import to_pose
 from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from patience import run, until
 from processes import BridgeProcess, SIM_ARM, start_sim_robot
 import pytest
 from ros_peer import RosPeer

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import time
 from typing import Any
 
-from agent import Agent, run, to_pose, until
+from agent import Agent
+from agent_words import to_pose
 from bridge_cell import (
     AWAY_M,
     Cell,
@@ -16,8 +17,8 @@ from bridge_cell import (
     JointSample,
     newest,
     RobotTap,
-    running_cell,
 )
+from patience import run, until
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, reset, TRAJECTORY
@@ -27,15 +28,8 @@ from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 Record = Any
 
 
-@pytest.fixture(scope='module')
-def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
-    with running_cell(tmp_path_factory.mktemp('spine')) as started:
-        run(started.warm_up())
-        yield started
-
-
 @pytest.fixture
-def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
+def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
     reset(peer)
     with RobotTap() as opened:
         peer.wait_until(lambda: opened.samples, 5.0, 'joint states')

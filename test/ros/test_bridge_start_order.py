@@ -8,7 +8,7 @@ from pathlib import Path
 import time
 from typing import Any
 
-from agent import run, to_pose, until
+from agent_words import to_pose
 from bridge_cell import (
     as_soon_as_possible,
     AWAY_M,
@@ -18,6 +18,7 @@ from bridge_cell import (
     may_move,
     newest,
 )
+from patience import run, until
 from processes import start_bridge, start_sim_robot
 import pytest
 from sim_robot_goals import HOME, PRIMITIVE

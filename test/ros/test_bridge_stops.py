@@ -9,8 +9,10 @@ import signal
 import time
 from typing import Any
 
-from agent import Agent, Heard, run, to_pose, until
-from bridge_cell import AWAY_M, Cell, HOME_M, may_move, newest, RobotTap, running_cell
+from agent import Agent
+from agent_words import Heard, to_pose
+from bridge_cell import AWAY_M, Cell, HOME_M, may_move, newest, RobotTap
+from patience import run, until
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, reset, set_fault
@@ -19,15 +21,8 @@ from std_srvs.srv import Trigger
 Record = Any
 
 
-@pytest.fixture(scope='module')
-def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
-    with running_cell(tmp_path_factory.mktemp('stops')) as started:
-        run(started.warm_up())
-        yield started
-
-
 @pytest.fixture
-def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
+def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
     reset(peer)
     with RobotTap() as opened:
         peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
