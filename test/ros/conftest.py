@@ -68,9 +68,9 @@ def sim_robot(
         process.stop()
 
 
-@pytest.fixture(scope='session')
+@pytest.fixture(scope='module')
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> 'Iterator[Cell]':
-    """Run a robot and a bridge for all tests that leave both as they found them."""
+    """Run a robot and a bridge for the tests of a module that leave both as they found them."""
     with running_cell(tmp_path_factory.mktemp('cell'), log_level='debug') as started:
         run(started.warm_up())
         yield started
