@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import base64
 import json
+import os
 from pathlib import Path
 import shutil
 import signal
@@ -112,7 +113,8 @@ def serve(cell: Cell) -> int:
     say('serving; stop with Ctrl-C')
     say(f'  url    {cell.url}')
     say(f'  token  {cell.token}')
-    say(f'  try    awp-demo --url {cell.url} --token {cell.token}')
+    agent = Path(sys.executable).with_name('awp-demo')
+    say(f'  try    {agent} --url {cell.url} --token {cell.token}')
     say(f'  e-stop kill -USR1 {cell.robot_pid}   clear: kill -USR2 {cell.robot_pid}')
     stopping: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -133,6 +135,7 @@ def main() -> int:
     parser.add_argument('--keep', type=Path, help='keep logs and the audit log in this folder')
     args = parser.parse_args()
     port = args.port if args.port is not None else (8710 if args.serve else 0)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: robot stopped
     with tempfile.TemporaryDirectory(prefix='awp-demo-') as scratch:
         folder = args.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,4 +154,8 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        if 'AWP_DEMO_SCRATCH' in os.environ:
+            shutil.rmtree(os.environ['AWP_DEMO_SCRATCH'], ignore_errors=True)

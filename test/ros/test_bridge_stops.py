@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 import os
 import signal
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 from agent import Agent
 from agent_words import Heard, to_pose
-from bridge_cell import AWAY_M, Cell, HOME_M, may_move, newest, RobotTap
+from bridge_cell import as_soon_as_possible, AWAY_M, Cell, HOME_M, may_move, newest, RobotTap
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
@@ -197,7 +198,8 @@ def test_silence_of_the_safety_topics_forbids_motion_until_they_speak(
             await until(lambda: tap.rested_ns(silent_ns), what='the arm at rest')
             await asyncio.to_thread(set_fault, peer, '')
             await may_move(agent)
-            await agent.submit('on', 'move_to_pose', to_pose(*HOME_M))
+            again = partial(agent.submit, 'on', 'move_to_pose', to_pose(*HOME_M))
+            await as_soon_as_possible(again)  # the inputs come back one by one
             await agent.status('on', 'executing')
             return took_ms
 
