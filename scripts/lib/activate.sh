@@ -14,7 +14,8 @@ source "${ros_env}"
 export PYTHONUNBUFFERED=1
 
 # Picks a domain from 1 to 100 (their ports lie below the ephemeral ones) that no other script
-# holds and whose discovery port nobody has bound, and exports it with the localhost range.
+# or test run (test/ros/processes.py has the same lock files) holds and whose discovery port
+# nobody has bound, and exports it with the localhost range.
 claim_domain() {
   local folder="${TMPDIR:-/tmp}/awp_ros_bridge-domains" offset domain lock
   mkdir -m 1777 "${folder}" 2> /dev/null || true

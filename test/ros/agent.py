@@ -16,7 +16,7 @@ import socket
 import time
 from typing import Any, Self
 
-from agent_words import Heard, hello, judge_error, Refused, strict_json
+from agent_words import Heard, hello, judge_error, Refused, strict_json, TERMINAL
 from patience import WAIT_S
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -24,7 +24,7 @@ from websockets.exceptions import ConnectionClosed
 Json = dict[str, Any]
 
 HEARTBEAT_S = 0.5
-TERMINAL = frozenset({'completed', 'failed', 'cancelled', 'preempted', 'rejected'})
+_SEGMENT_BYTES = 1000
 
 
 class Agent:
@@ -34,7 +34,6 @@ class Agent:
     :ivar notifications: every notification but frames, in order.
     :ivar frames: every inline frame, in order.
     :ivar strays: error replies without an id, to what could not be read.
-    :ivar newest_action: id of the newest action that was submitted.
     :ivar closed: close code and reason, None while the connection is open.
     """
 
@@ -46,7 +45,6 @@ class Agent:
         self.strays: list[Json] = []
         self.closed: tuple[int, str] | None = None
         self.status_seq = 0
-        self.newest_action = ''
         self._connection = connection
         self._ids = itertools.count(1)
         self._asked: dict[int | str, asyncio.Future[Json]] = {}
@@ -68,6 +66,8 @@ class Agent:
         if receive_bytes is not None:
             host, port = url.removeprefix('ws://').rsplit(':', 1)
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            # Segments of loopback are larger than such a buffer, which stalls TCP for good.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SEGMENT_BYTES)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
             sock.setblocking(False)
             await asyncio.get_running_loop().sock_connect(sock, (host, int(port)))
@@ -122,7 +122,6 @@ class Agent:
 
     async def submit(self, action_id: str, kind: str, params: Json, **more: Any) -> Json:
         """Submit an action and return the result of its admission."""
-        self.newest_action = action_id
         content = {'action_id': action_id, 'type': kind, 'params': params, **more}
         return await self.call('action.submit', **content)
 
@@ -197,10 +196,8 @@ class Agent:
     async def ask(self, method: str, params: Json) -> asyncio.Future[Json]:
         """Send a request; the future holds the whole answer."""
         number = next(self._ids)
-        return await self.ask_raw(
-            number,
-            json.dumps({'jsonrpc': '2.0', 'id': number, 'method': method, 'params': params}),
-        )
+        body = {'jsonrpc': '2.0', 'id': number, 'method': method, 'params': params}
+        return await self.ask_raw(number, json.dumps(body))
 
     async def ask_raw(self, number: int | str, text: str) -> asyncio.Future[Json]:
         """Send text that holds a request of this id; the future holds the whole answer."""
@@ -388,13 +385,9 @@ class Agent:
     def _take_request(self, body: Json) -> None:
         """Answer a heartbeat of the bridge; it asks nothing else."""
         assert body['method'] == 'ping', body
-        now_ns = time.monotonic_ns()
-        result = {
-            'origin_ns': body['params']['origin_ns'],
-            'receive_ns': now_ns,
-            'transmit_ns': now_ns,
-        }
-        reply = json.dumps({'jsonrpc': '2.0', 'id': body['id'], 'result': result})
+        origin_ns, now_ns = body['params']['origin_ns'], time.monotonic_ns()
+        times = {'origin_ns': origin_ns, 'receive_ns': now_ns, 'transmit_ns': now_ns}
+        reply = json.dumps({'jsonrpc': '2.0', 'id': body['id'], 'result': times})
         asyncio.get_running_loop().create_task(self._reply(reply))
 
     async def _reply(self, text: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 Json = dict[str, Any]
 
 MODALITIES = ('proprio/json', 'text/event+json')
+TERMINAL = frozenset({'completed', 'failed', 'cancelled', 'preempted', 'rejected'})
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 
 

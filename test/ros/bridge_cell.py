@@ -22,6 +22,7 @@ from processes import BridgeProcess, SIM_ARM, start_sim_robot, StartedProcess
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from ros_peer import stamp_ns
 from sensor_msgs.msg import JointState
 from sim_robot_goals import GRIPPER, PRIMITIVE, TRAJECTORY
 import yaml
@@ -87,7 +88,7 @@ class RobotTap:
     Hears what the robot does, on a thread of its own, without the bridge.
 
     :ivar samples: what the joints of the arm did.
-    :ivar goals: every goal that a server of the robot took, with its newest status.
+    :ivar goals: every goal that a server of the robot took since, with its newest status.
     :ivar most_running: most goals of one server that ran at once.
     """
 
@@ -108,6 +109,7 @@ class RobotTap:
             )
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
+        self._begun_ns = time.time_ns()
         self._is_closing = False
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
@@ -176,6 +178,8 @@ class RobotTap:
     def _on_goals(self, server: str, message: Any) -> None:
         running = 0
         for status in message.status_list:
+            if stamp_ns(status.goal_info.stamp) < self._begun_ns:
+                continue  # latched, of somebody before
             goal = bytes(status.goal_info.goal_id.uuid)
             self.goals[goal] = status.status
             self.servers[goal] = server

@@ -20,6 +20,7 @@ else:
         import rosidl_generator_py  # noqa: F401
 
     from bridge_cell import Cell, running_cell
+    from bridge_host import Host, hosted
     from patience import run
     import rclpy
     from rclpy.signals import SignalHandlerOptions
@@ -74,3 +75,10 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> 'Iterator[Cell]
     with running_cell(tmp_path_factory.mktemp('cell'), log_level='debug') as started:
         run(started.warm_up())
         yield started
+
+
+@pytest.fixture
+def host(ros: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 'Iterator[Host]':
+    """Give the bridge's main function, to run in this process."""
+    with hosted(tmp_path, monkeypatch) as given:
+        yield given

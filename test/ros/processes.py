@@ -1,6 +1,7 @@
 """Owns the processes of a test: a ROS domain of their own, a start that is waited for, an end."""
 
 from collections.abc import Iterator, Mapping, Sequence
+import contextlib
 from contextlib import contextmanager
 import fcntl
 import json
@@ -16,7 +17,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIM_ARM = REPOSITORY / 'config' / 'sim_arm.yaml'
-_DOMAINS = range(1, 102)  # beyond, the ports of a domain may be those of other programs
+_DOMAINS = range(1, 101)  # beyond, the ports of a domain may be those of other programs
 _POLL_S = 0.01
 
 
@@ -25,17 +26,23 @@ def free_domain_id() -> Iterator[int]:
     """
     Reserve a ROS domain that no other test run on this machine uses.
 
+    The lock files are those of ``claim_domain`` in ``scripts/lib/activate.sh``, so that a demo,
+    a bench and the tests of several checkouts stay apart too.
+
     :raises RuntimeError: all are taken
     """
-    folder = Path(tempfile.gettempdir()) / f'awp_ros_bridge_domains_{os.getuid()}'
-    folder.mkdir(exist_ok=True)
+    folder = Path(tempfile.gettempdir()) / 'awp_ros_bridge-domains'
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+        folder.chmod(0o1777)  # for every user
     first = os.getpid() % len(_DOMAINS)
     for offset in range(len(_DOMAINS)):
         domain_id = _DOMAINS[(first + offset) % len(_DOMAINS)]
-        with (folder / f'{domain_id}.lock').open('w', encoding='ascii') as lock:
+        with contextlib.ExitStack() as held:
             try:
+                lock = held.enter_context((folder / str(domain_id)).open('a', encoding='ascii'))
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            except (BlockingIOError, PermissionError):
                 continue
             if _is_domain_in_use(domain_id):
                 continue

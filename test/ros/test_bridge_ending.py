@@ -14,7 +14,7 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap
+from bridge_cell import AWAY_M, Cell, may_move, RobotTap
 from patience import run, until
 from processes import BridgeProcess, SIM_ARM, start_bridge, start_sim_robot, StartedProcess
 import pytest
@@ -90,10 +90,26 @@ async def moving(cell: Cell, tap: RobotTap) -> Agent:
     return agent
 
 
-def test_a_signal_mid_motion_ends_the_bridge_after_the_arm(
+def test_after_a_kill_a_new_bridge_works_knows_no_old_session_and_ends_after_the_arm(
     cell: Cell, tap: RobotTap, record_testsuite_property: Record
 ) -> None:
-    async def play() -> Ended:
+    port = int(cell.bridge.url.rsplit(':', 1)[1])
+
+    async def killed() -> Agent:
+        agent = await moving(cell, tap)
+        cell.bridge.kill()
+        await agent.ended()
+        return agent
+
+    async def again(lost: Agent) -> None:
+        async with await cell.agent() as late:
+            refused = await late.refusal(
+                'session.resume', session_token=lost.ready['session_token'], last_status_seq=0
+            )
+            assert (refused.code, refused.is_retryable) == (2005, False)
+        await cell.warm_up()
+
+    async def signalled() -> Ended:
         agent = await moving(cell, tap)
         sent_ns = time.monotonic_ns()
         cell.bridge.send_signal(signal.SIGTERM)
@@ -110,42 +126,17 @@ def test_a_signal_mid_motion_ends_the_bridge_after_the_arm(
         assert not tap.running(PRIMITIVE)
         return ended
 
-    ended = run(play())
+    lost = run(killed())
+    url = cell.bridge.url
+    cell.bridge = start_bridge(cell.folder, 'again', port=port)
+    assert cell.bridge.url == url
+    run(again(lost))
+    ended = run(signalled())
     record_testsuite_property('bridge_sigterm_to_exit_s', round(ended.took_s, 3))
     assert ended.status == 0
     assert ended.took_s < EXIT_S
     assert 'ended with 0: as asked' in cell.bridge.output
     assert 'ERROR' not in cell.bridge.output
-
-
-def test_after_a_kill_a_new_bridge_works_and_knows_no_old_session(
-    cell: Cell, tap: RobotTap
-) -> None:
-    port = int(cell.bridge.url.rsplit(':', 1)[1])
-
-    async def play() -> None:
-        agent = await moving(cell, tap)
-        cell.bridge.kill()
-        await agent.ended()
-        killed = cell.bridge
-        cell.bridge = await asyncio.to_thread(start_bridge, cell.folder, 'again', port=port)
-        assert cell.bridge.url == killed.url
-        async with await cell.agent() as late:
-            refused = await late.refusal(
-                'session.resume', session_token=agent.ready['session_token'], last_status_seq=0
-            )
-            assert (refused.code, refused.is_retryable) == (2005, False)
-            await late.open(subscribe=[{'channel': 'arm_state'}])
-            late.beat()
-            await may_move(late)
-            await late.close()
-        await cell.warm_up()
-        async with cell.holding() as late:
-            await late.submit('on', 'move_to_pose', to_pose(*HOME_M))
-            assert (await late.status('on'))['state'] == 'completed'
-
-    run(play())
-    assert cell.bridge.stop() == 0
 
 
 def test_nobody_reading_the_log_stops_neither_the_bridge_nor_its_stops(

@@ -158,7 +158,7 @@ def test_what_ros_sees_lies_in_the_namespace_and_follows_the_session(
     async def play() -> None:
         await asyncio.to_thread(sees, True, True, True)
         async with cell.holding() as agent:
-            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M, max_velocity_mps=0.2))
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
             await asyncio.to_thread(sees, True, False, False)
             await agent.status('go')
             await asyncio.to_thread(sees, True, False, True)

@@ -269,7 +269,7 @@ async def send_chunks(agent: Agent, count: int, velocity_radps: float) -> None:
 def test_chunks_at_ten_hertz_replace_each_other_and_the_arm_does_not_stop(
     cell: Cell, tap: RobotTap, record_testsuite_property: Record
 ) -> None:
-    count, velocity_radps = 20, 0.2
+    count, velocity_radps = 15, 0.2
 
     async def play() -> tuple[Agent, list[JointSample]]:
         async with cell.holding() as agent:

@@ -1,0 +1,136 @@
+"""Owns the bridge's main function in the test's own process, and a visitor on another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+import itertools
+import json
+import os
+from pathlib import Path
+import secrets
+import signal
+import sys
+import threading
+
+from agent import Agent
+from agent_words import TERMINAL, to_pose
+from bridge_cell import as_soon_as_possible, AWAY_M, may_move, open_when_free, RobotTap
+from patience import until
+from processes import SIM_ARM
+import pytest
+
+from awp_ros_bridge.bridge import main as bridge_main
+from awp_ros_bridge.bridge import wiring
+
+TOKEN = secrets.token_urlsafe(24)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_S = 5.0
+
+Visit = Callable[[str], None]
+
+
+class Host:
+    """
+    Runs the main function, and a visitor on another thread once it serves.
+
+    :ivar world: what the main function built.
+    :ivar left: the code that :func:`os._exit` was called with.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.world: wiring.World | None = None
+        self.left: int | None = None
+        self._ready = folder / 'ready.json'
+        self._arguments = ['--config', str(SIM_ARM), '--port', '0']
+        self._arguments += ['--audit-directory', str(folder / 'audit')]
+        self._arguments += ['--ready-file', str(self._ready)]
+        self._visitor_error: BaseException | None = None
+        self._is_over = threading.Event()
+
+    def run(self, visit: Visit, *more: str) -> int:
+        """Run until the visitor ended the bridge, or ask it to end after the visit."""
+        thread = threading.Thread(target=self._visit, args=(visit,), daemon=True)
+        thread.start()
+        try:
+            code = bridge_main.main([*self._arguments, *more])
+        finally:
+            self._is_over.set()
+        thread.join(10.0)
+        if self._visitor_error is not None:
+            raise self._visitor_error
+        return code
+
+    def _visit(self, visit: Visit) -> None:
+        try:
+            while not self._ready.exists():
+                if self._is_over.wait(0.01):
+                    return
+            visit(json.loads(self._ready.read_text(encoding='utf-8'))['url'])
+        except BaseException as error:  # noqa: BLE001 the test shall see it
+            self._visitor_error = error
+        finally:
+            self._end_if_running()
+
+    def _end_if_running(self) -> None:
+        if not self._is_over.is_set() and self.world is not None and not self.world.fault:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def leave(self, code: int) -> None:
+        """Stand in for :func:`os._exit`."""
+        self.left = code
+
+
+@contextmanager
+def hosted(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """Give a host, and put everything back that the main function changes in its process."""
+    before = {number: signal.getsignal(number) for number in ENDING}
+    interval_s = sys.getswitchinterval()
+    made = Host(folder)
+    build = wiring.World.build
+
+    def remember(options: bridge_main.Options) -> wiring.World:
+        made.world = build(options)
+        return made.world
+
+    patch.setenv('AWP_BRIDGE_TOKEN', TOKEN)
+    patch.setattr(wiring.World, 'build', remember)
+    patch.setattr(os, '_exit', made.leave)
+    try:
+        yield made
+    finally:
+        sys.setswitchinterval(interval_s)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def no_visit(url: str) -> None:
+    raise AssertionError(f'it serves {url}')
+
+
+async def holding(url: str) -> Agent:
+    """Return an agent that may move the arm."""
+    agent = await Agent.connect(url, TOKEN)
+    await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+    agent.beat(0.2)
+    await may_move(agent)
+    return agent
+
+
+async def moving(url: str, tap: RobotTap) -> Agent:
+    """Return an agent whose action moves the arm at some speed."""
+    agent = await holding(url)
+    for number in itertools.count():
+        name = f'go-{number}'
+        await as_soon_as_possible(
+            lambda name=name: agent.submit(name, 'move_to_pose', to_pose(*AWAY_M))  # type: ignore[misc]
+        )
+        await until(
+            lambda name=name: tap.speed_radps > 0.2 or TERMINAL & set(agent.states(name)),  # type: ignore[misc]
+            what='the arm at speed',
+        )
+        if not TERMINAL & set(agent.states(name)):
+            break
+        # A busy machine: with everything in one process the dead-man timer may have struck.
+        assert number < 5, agent.notifications[-3:]
+    return agent
