@@ -21,13 +21,14 @@ from typing import Any
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.task import Future
 
 _LOG = logging.getLogger(__name__)
 
 # rclpy's default callbacks warn through a deprecated call: with warnings as errors they raise
 NO_EVENTS = SubscriptionEventCallbacks(use_default_callbacks=False)
 
-LONGEST_WAIT_NS = 1_000_000_000  # the spin is bounded: an unbounded one of events spins idle
+LONGEST_WAIT_NS = 250_000_000  # the spin is bounded: an unbounded one of events spins idle
 
 
 class Deadline:
@@ -69,6 +70,8 @@ class RosThread:
         self._queue: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
         self._heap: list[tuple[int, int, Deadline]] = []
         self._count = itertools.count()
+        self._turn: Future[None] = Future()
+        self._turn_ends_ns = 0
         self._stopping = False
         self._failure: str | None = None
         self._thread = threading.Thread(target=self._run, name=f'ros-{name}', daemon=True)
@@ -117,6 +120,8 @@ class RosThread:
         """Run a function at a steady time; only on this thread, or before it starts."""
         deadline = Deadline(at_ns, function)
         heapq.heappush(self._heap, (at_ns, next(self._count), deadline))
+        if at_ns < self._turn_ends_ns:
+            self._end_turn()
         return deadline
 
     def call_later(self, delay_ns: int, function: Callable[[], None]) -> Deadline:
@@ -159,24 +164,34 @@ class RosThread:
             _LOG.debug('thread=%s', self.name, exc_info=True)
 
     def _spin(self) -> None:
+        # One call for many callbacks: returning to Python after each costs more than most of them.
         executor = self._executor
         assert executor is not None
         while not self._stopping:
-            executor.spin_once(timeout_sec=self._wait_s())
+            self._turn = turn = Future()
+            self._turn_ends_ns = self._next_look_ns()
+            wait_s = (self._turn_ends_ns - time.monotonic_ns()) * 1e-9
+            if wait_s > 0.0:
+                executor.spin_until_future_complete(turn, wait_s)
+            else:
+                executor.spin_once(timeout_sec=0.0)
+            self._turn_ends_ns = 0
             self.last_turn_ns = now_ns = time.monotonic_ns()
             if self._heap and self._heap[0][0] <= now_ns:
                 self._run_due(now_ns)
 
-    def _wait_s(self) -> float:
-        if self._queue:
-            return 0.0
+    def _end_turn(self) -> None:
+        """Come back from the executor after the callback that runs now."""
+        if not self._turn.done():
+            self._turn.set_result(None)
+
+    def _next_look_ns(self) -> int:
+        """Return when the spin has to come back: the next deadline, or the longest wait."""
         heap = self._heap
         while heap and heap[0][2].is_cancelled:
             heapq.heappop(heap)
-        if not heap:
-            return LONGEST_WAIT_NS * 1e-9
-        wait_ns = heap[0][0] - time.monotonic_ns()
-        return min(max(wait_ns, 0), LONGEST_WAIT_NS) * 1e-9
+        longest_ns = time.monotonic_ns() + LONGEST_WAIT_NS
+        return min(heap[0][0], longest_ns) if heap else longest_ns
 
     def _run_due(self, now_ns: int) -> None:
         heap = self._heap
@@ -190,6 +205,8 @@ class RosThread:
                 return
             function, arguments = queue.popleft()
             self._call(function, *arguments)
+        if self._stopping:
+            self._end_turn()
 
     def _call(self, function: Callable[..., None], *arguments: Any) -> None:
         try:
