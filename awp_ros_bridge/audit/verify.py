@@ -84,10 +84,10 @@ def verify(path: str | Path) -> Report:
         if not found:
             raise ValueError(f'{path}: no audit log is in this folder')
     else:
+        path.stat()  # that it is missing says more than how it is named
         one = parse_name(path)
         if one is None:
             raise ValueError(f'{path}: not named like an audit log, <utc>_<session>.jsonl')
-        path.stat()
         found = [each for each in log_files(path.parent) if each.log == one.log]
     logs: dict[str, list[FoundFile]] = {}
     for each in found:

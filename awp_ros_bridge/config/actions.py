@@ -32,6 +32,8 @@ class AdapterInfo(Protocol):
     def needs_motion(self) -> bool: ...
     @property
     def ros_type(self) -> str: ...
+    @property
+    def options(self) -> Mapping[str, str]: ...
 
     @property
     def params_schema(self) -> Callable[[Json], Json]:
@@ -73,7 +75,7 @@ class ActionConfig(StrictModel):
     ack_timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 2000
     """Longest wait for the server's answer to a goal request; then safe state."""
     options: Json = Field(default_factory=dict)
-    """Settings of the adapter itself, described with the adapter."""
+    """Settings of the adapter itself, described with the adapter (docs/adapters.md)."""
 
     @property
     def server(self) -> str:

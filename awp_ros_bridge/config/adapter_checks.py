@@ -90,6 +90,19 @@ def options_suit(config: BridgeConfig, adapters: Adapters) -> Findings:
             )
 
 
+def options_are_known(config: BridgeConfig, adapters: Adapters) -> Findings:
+    """Refuse an option that the adapter does not have: a misspelt one would do nothing."""
+    for name, action in config.actions.items():
+        info = adapters.get(action.adapter)
+        for option in action.options if info is not None else ():
+            if info is not None and option not in info.options:
+                yield Finding(
+                    ('actions', name, 'options', option),
+                    f'adapter {action.adapter!r} has no option {option!r}',
+                    nearest(option, info.options),
+                )
+
+
 def limits_are_checkable(config: BridgeConfig, adapters: Adapters) -> Findings:
     """Refuse a limit that an action type cannot keep (AWP-ENV-001, AWP-ENV-005)."""
     for name, embodiment in config.embodiments.items():
@@ -153,6 +166,7 @@ ADAPTER_RULES = (
     durations_are_bounded,
     replacing_is_possible,
     options_suit,
+    options_are_known,
     limits_are_checkable,
     builtins_have_a_group,
 )

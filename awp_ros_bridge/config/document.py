@@ -49,11 +49,13 @@ class Document:
 
     :param lines: line of each key and list item by its path; the root is line 1.
     :param findings: problems found while reading, with their lines.
+    :param written: where each value was written; equal for the places that an alias repeats.
     """
 
     value: Any = None
     lines: dict[Path, int] = field(default_factory=lambda: {(): 1})
     findings: list[tuple[int, Finding]] = field(default_factory=list)
+    written: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
     def line_of(self, path: Path) -> int:
         """Return the line of a value, or of the nearest thing around it that has one."""
@@ -98,6 +100,7 @@ class _Builder:
 
     def build(self, node: yaml.Node, path: Path) -> Any:
         self._count += 1
+        self._document.written[path] = (node.start_mark.line, node.start_mark.column)
         if self._count > _MOST_VALUES or len(path) > _DEEPEST:
             self._too_much(node, path)
             return None

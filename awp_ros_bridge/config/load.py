@@ -90,7 +90,7 @@ def load_text(
     if not any(finding.path == () for _, finding in found):
         config, findings = _evaluate(document, adapters)
         found += [(document.line_of(finding.path), finding) for finding in findings]
-    problems = tuple(_problem(name, line, finding) for line, finding in _in_order(found))
+    problems = tuple(_problem(name, line, finding) for line, finding in _in_order(document, found))
     if any(problem.severity is Severity.ERROR for problem in problems):
         config = None
     return LoadResult(config, problems, digest, adapters is not None)
@@ -109,9 +109,20 @@ def _problem(name: str, line: int, finding: Finding) -> Problem:
     return Problem(name, line, dotted(finding.path), finding.what, finding.todo, finding.severity)
 
 
-def _in_order(found: list[tuple[int, Finding]]) -> list[tuple[int, Finding]]:
-    unique = {(line, dotted(each.path), each.what): (line, each) for line, each in found}
-    return [unique[key] for key in sorted(unique)]
+def _in_order(
+    document: Document, found: list[tuple[int, Finding]]
+) -> list[tuple[int, Finding]]:
+    """Sort by line; a fault that aliases repeat was written once and is told once."""
+    unique: dict[Any, tuple[int, str, Finding]] = {}
+    for line, each in found:
+        path = each.path
+        rest: Path = ()
+        while path and path not in document.written:
+            path, rest = path[:-1], (path[-1], *rest)
+        place = document.written.get(path, ())
+        unique.setdefault((line, place, rest, each.what), (line, dotted(each.path), each))
+    rows = sorted(unique.values(), key=lambda row: (row[0], row[1], row[2].what))
+    return [(line, each) for line, _, each in rows]
 
 
 def _evaluate(

@@ -173,6 +173,9 @@ def _plain(number: float) -> str:
 
 def _conversion(kind: str, value: Any) -> str:
     if isinstance(value, str) and kind in {'int_type', 'float_type', 'bool_type'}:
+        holds_one = any(c.isdigit() for c in value) or value.lower() in {'true', 'false'}
+        if not holds_one:  # such as off, none, never
+            return 'write true or false' if kind == 'bool_type' else 'write a number'
         return 'write it without quotes and without a unit'
     if kind == 'string_type' and value is not None:
         return 'put it in quotes'

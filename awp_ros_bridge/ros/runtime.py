@@ -168,11 +168,11 @@ class RosThread:
         executor = self._executor
         assert executor is not None
         while not self._stopping:
-            self._turn = turn = Future()
+            self._turn = Future()
             self._turn_ends_ns = self._next_look_ns()
             wait_s = (self._turn_ends_ns - time.monotonic_ns()) * 1e-9
             if wait_s > 0.0:
-                executor.spin_until_future_complete(turn, wait_s)
+                executor.spin_until_future_complete(self._turn, wait_s)
             else:
                 executor.spin_once(timeout_sec=0.0)
             self._turn_ends_ns = 0

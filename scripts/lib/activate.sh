@@ -4,7 +4,15 @@
 # its own, for as long as the calling process lives.
 
 repo="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
-ros_env="$("${repo}/scripts/setup" --print)" || exit
+# Several checkouts can share one environment: AWP_BRIDGE_ROS_ENV names the ros_env.sh of a ready
+# one, which is then used as it is.
+ros_env="${AWP_BRIDGE_ROS_ENV:-}"
+if [[ -z "${ros_env}" ]]; then
+  ros_env="$("${repo}/scripts/setup" --print)" || exit
+elif [[ ! -f "${ros_env}" ]]; then
+  echo "AWP_BRIDGE_ROS_ENV=${ros_env}: there is no such file" >&2
+  exit 2
+fi
 # A sourced environment of another distribution gives way to the chosen one.
 # shellcheck source=scripts/lib/leave.sh
 source "${repo}/scripts/lib/leave.sh"
@@ -12,6 +20,7 @@ leave_own_env
 # shellcheck disable=SC1090
 source "${ros_env}"
 export PYTHONUNBUFFERED=1
+export PYTHONPATH="${repo}${PYTHONPATH:+:${PYTHONPATH}}"  # this checkout, whatever is installed
 
 # Picks a domain from 1 to 100 (their ports lie below the ephemeral ones) that no other script
 # or test run (test/ros/processes.py has the same lock files) holds and whose discovery port

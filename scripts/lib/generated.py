@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 import sys
+from typing import Any
 
 from awp_ros_bridge.engine.transitions import RULES
 from awp_ros_bridge.ros.adapters.registry import infos
@@ -31,6 +33,54 @@ def adapter_table() -> str:
             f'| {"smoothly" if info.native_replace else "after a stop"} |'
         )
     return '\n'.join(rows)
+
+
+def adapter_pages() -> str:
+    """Return a chapter for each adapter: what it does, its params, its options."""
+    chapters = []
+    for name, info in sorted(infos().items()):
+        key = {'action': 'ros_action', 'service': 'ros_service'}.get(info.kind)
+        served = f' `{key}` names its server, of type `{info.ros_type}`.' if key else ''
+        rows = [f'## {name}', '', f'{info.summary}{served}', '']
+        fields = list(_fields(info.params_schema({}), ''))
+        if fields:
+            rows += ['| param | value | what it is |', '| --- | --- | --- |', *fields]
+        else:
+            rows.append('It takes no params.')
+        rows.append('')
+        if info.options:
+            rows += ['| option | what it does |', '| --- | --- |']
+            rows += [f'| `{option}` | {text} |' for option, text in info.options.items()]
+            rows.append('')
+        chapters.append('\n'.join(rows))
+    return '\n'.join(chapters).rstrip()
+
+
+def _fields(schema: dict[str, Any], path: str) -> Iterator[str]:
+    """Give a table row for each field, nested ones with their path."""
+    needed = set(schema.get('required', ()))
+    for name, field in schema.get('properties', {}).items():
+        place = f'{path}{name}' + ('' if name in needed else '?')
+        text = field.get('description', '')
+        yield f'| `{place}` | {_value(field)} | {text} |'
+        yield from _fields(field, f'{place}.')
+        yield from _fields(field.get('items', {}), f'{place}[].')
+
+
+def _value(field: dict[str, Any]) -> str:
+    if 'enum' in field:
+        return ', '.join(f'`{word}`' for word in field['enum'])
+    kind = str(field.get('type', 'any'))
+    if kind == 'array':
+        least, most = field.get('minItems', 0), field.get('maxItems')
+        count = str(least) if least == most else f'{least} to {most}'
+        return f'list of {count} {field["items"].get("type", "value")}s'
+    words = {
+        'minimum': 'at least', 'maximum': 'at most',
+        'exclusiveMinimum': 'more than', 'exclusiveMaximum': 'less than',
+    }  # fmt: skip
+    bounds = [f'{word} {field[key]}' for key, word in words.items() if key in field]
+    return ', '.join([kind, *bounds])
 
 
 def rules_table() -> str:
@@ -64,6 +114,7 @@ def _end(row: tuple[str, str | None] | None) -> str:
 
 PARTS = {
     REPOSITORY / 'README.md': {'adapters': adapter_table},
+    REPOSITORY / 'docs' / 'adapters.md': {'adapters': adapter_pages},
     REPOSITORY / 'docs' / 'lifecycle.md': {
         'diagram': lambda: f'```mermaid\n{mermaid()}\n```',
         'rules': rules_table,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 import json
 from typing import Any
 
@@ -129,6 +129,7 @@ class FakeAdapter:
     needs_motion: bool = True
     ros_type: str = 'test_msgs/action/Fibonacci'
     limits: frozenset[str] = frozenset({'spatial', 'max_velocity_mps'})
+    options: Mapping[str, str] = field(default_factory=lambda: {'speed': 'how fast it moves'})
 
     def params_schema(self, options: Json) -> Json:
         if 'speed' in options and not isinstance(options['speed'], float):

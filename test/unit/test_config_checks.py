@@ -332,6 +332,10 @@ ADAPTER_ERRORS = [
         "actions.move: adapter 'mover' cannot use its options: speed must be a number; "
         'correct options',
     ),
+    (
+        put('actions/move/options', {'sped': 0.1}),
+        "actions.move.options.sped: adapter 'mover' has no option 'sped'; did you mean 'speed'?",
+    ),
 ]
 
 

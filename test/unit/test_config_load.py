@@ -57,6 +57,35 @@ def test_every_problem_is_found_in_one_run() -> None:
     ]
 
 
+def test_a_mistake_that_an_alias_repeats_is_told_once() -> None:
+    def problems(second: str) -> list[str]:
+        text = (
+            'embodiments:\n'
+            '  a: &a {kind: x, actions: [], at_rest: {topic: t, joints: all, for_ms: 1}}\n'
+            f'  b: {second}\n'
+        )
+        found = load_text(text, 'robot.yaml').problems
+        return [str(problem) for problem in found if 'for_ms' in problem.path]
+
+    assert problems('*a') == [
+        'robot.yaml:2: embodiments.a.at_rest.for_ms: 1 ms is out of range, the least is 10 ms; '
+        'raise it'
+    ]
+    assert len(problems('{<<: *a, kind: y}')) == 1
+    assert len(problems('{kind: x, actions: [], at_rest: {topic: t, for_ms: 1}}')) == 2
+
+
+@pytest.mark.parametrize('word', ['off', 'never', 'none'])
+def test_a_word_where_a_number_belongs_asks_for_a_number(word: str) -> None:
+    problem = only(f'safety: {{watchdog_ms: {word}}}\n', 'safety.watchdog_ms')
+    assert problem == f"expected a whole number, found the text '{word}'; write a number"
+
+
+def only(text: str, path: str) -> str:
+    (found,) = (p for p in load_text(text).problems if p.path == path)
+    return f'{found.what}; {found.todo}'
+
+
 def test_rules_between_values_are_applied_beside_wrong_values() -> None:
     def change(data: dict[str, Any]) -> None:
         data['server'] = {'prot': 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -89,6 +89,7 @@ class Adapter(ABC):
     native_replace: ClassVar[bool] = False
     needs_motion: ClassVar[bool] = True
     checkable_limits: ClassVar[frozenset[str]] = frozenset()  #: of 'spatial', 'max_velocity_mps'
+    options: ClassVar[Mapping[str, str]] = {}  #: what each key of the action's options does
     ros_type: ClassVar[str]  #: 'control_msgs/action/FollowJointTrajectory', '' for a builtin
 
     def __init__(self, context: AdapterContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import math
 from typing import Any, ClassVar
 
@@ -30,9 +31,7 @@ class FollowJointTrajectoryAdapter(Adapter):
     """
     Follow a joint trajectory; the server takes over smoothly from a running goal.
 
-    Options: ``joints`` (the joints of the controller, where no kinematic chain tells them),
-    ``allow_partial: true`` (goals for some of the joints), ``max_first_point_jump_rad`` (farthest
-    the first point may lie from where the joints are).
+    The params' positions are checked from where the joints are to the last point.
     """
 
     name: ClassVar[str] = 'follow_joint_trajectory'
@@ -40,6 +39,12 @@ class FollowJointTrajectoryAdapter(Adapter):
     extended: ClassVar[bool] = True
     native_replace: ClassVar[bool] = True
     checkable_limits: ClassVar[frozenset[str]] = frozenset({'spatial', 'max_velocity_mps'})
+    options: ClassVar[Mapping[str, str]] = {
+        'joints': 'names of the controller\'s joints, where no kinematic chain tells them',
+        'allow_partial': 'true: goals may name some of the joints only; false by default',
+        'max_first_point_jump_rad': 'farthest that the first point may lie from where the joints '
+        'are; no bound by default, 0.1 for a first point at time zero',
+    }
     ros_type: ClassVar[str] = 'control_msgs/action/FollowJointTrajectory'
 
     def __init__(self, context: AdapterContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from awp_ros_bridge.engine.policy import GoalRefusal
@@ -9,6 +10,7 @@ from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext, Outcome
 from awp_ros_bridge.ros.adapters.gripper_motion import (
     effort_fields,
     goal_effort,
+    GRIPPER_OPTIONS,
     GripperMotion,
     joint_option,
     position_schema,
@@ -23,15 +25,15 @@ class GripperCommandAdapter(Adapter):
     """
     Move a gripper to an opening with a bounded force; a blocked finger is a grasp.
 
-    Options: ``joint`` (for measured progress), ``min_position_m``, ``max_position_m``,
-    ``max_effort_n`` (makes the param optional), ``fail_when_stalled``. Many drivers take an effort
-    of zero for "no force" and then do not move: it is required unless it is configured.
+    Many drivers take an effort of zero for "no force" and then do not move: it is required unless
+    it is configured.
     """
 
     name: ClassVar[str] = 'gripper_command'
     kind: ClassVar[str] = 'action'
     extended: ClassVar[bool] = True
     checkable_limits: ClassVar[frozenset[str]] = frozenset({'spatial'})
+    options: ClassVar[Mapping[str, str]] = GRIPPER_OPTIONS
     ros_type: ClassVar[str] = 'control_msgs/action/GripperCommand'
 
     def __init__(self, context: AdapterContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import math
 from typing import Any
 
@@ -12,6 +13,16 @@ from awp_ros_bridge.ros.adapters.params import bad_params, not_finite, number, o
 Json = dict[str, Any]
 
 _SMALLEST_TRAVEL_M = 1e-4
+
+
+GRIPPER_OPTIONS: Mapping[str, str] = {
+    'joint': 'name of the commanded joint; servers with several need it, and so does progress by '
+    'measurement',
+    'min_position_m': 'least position that params may ask for',
+    'max_position_m': 'greatest position that params may ask for',
+    'max_effort_n': 'greatest effort that params may ask for, and the effort where they name none',
+    'fail_when_stalled': 'true: a finger that something blocks is a failure; false by default',
+}
 
 
 def position_schema(options: Json) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from awp_ros_bridge.engine.policy import GoalRefusal
@@ -28,17 +29,21 @@ class MotionPrimitiveAdapter(Adapter):
     """
     Move the tip to a pose: in joint space (ptp) or along a straight line (lin).
 
-    Options: ``motion`` (``ptp`` or ``lin`` where the params do not say; ptp), ``ptp_target``
-    (``joints``: send the configuration that was checked, where the robot description is known;
-    ``pose``: leave the inverse kinematics to the server), ``default_velocity_mps`` (0.25, where
-    neither params nor limits say), ``tip_velocity_argument`` (name of an argument by which the
-    server itself limits the tip's speed in any motion).
+    Both are planned and checked here before they are sent.
     """
 
     name: ClassVar[str] = 'motion_primitive'
     kind: ClassVar[str] = 'action'
     extended: ClassVar[bool] = True
     checkable_limits: ClassVar[frozenset[str]] = frozenset({'spatial', 'max_velocity_mps'})
+    options: ClassVar[Mapping[str, str]] = {
+        'motion': 'ptp or lin, where the params do not say; ptp by default',
+        'ptp_target': 'joints: send the configuration that was checked, where the robot '
+        'description is known (default); pose: leave the inverse kinematics to the server',
+        'default_velocity_mps': 'speed of the tip where neither params nor limits say; 0.25',
+        'tip_velocity_argument': 'name of an argument by which the server itself limits the '
+        'speed of the tip in any motion',
+    }
     ros_type: ClassVar[str] = 'control_msgs/action/ExecuteMotionPrimitiveSequence'
 
     def __init__(self, context: AdapterContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from awp_ros_bridge.engine.policy import GoalRefusal
@@ -9,6 +10,7 @@ from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext, Outcome
 from awp_ros_bridge.ros.adapters.gripper_motion import (
     effort_fields,
     goal_effort,
+    GRIPPER_OPTIONS,
     GripperMotion,
     joint_option,
     position_schema,
@@ -23,15 +25,14 @@ class ParallelGripperAdapter(Adapter):
     """
     Move a parallel gripper to an opening; a blocked finger is a grasp, not a failure.
 
-    Options: ``joint`` (name of the commanded joint; servers with several need it, and progress by
-    measurement), ``min_position_m``, ``max_position_m``, ``max_effort_n`` (used where the params
-    name none), ``fail_when_stalled: true`` where a blocked finger is to be a failure.
+    A finger that something blocks has succeeded, unless an option says otherwise.
     """
 
     name: ClassVar[str] = 'parallel_gripper'
     kind: ClassVar[str] = 'action'
     extended: ClassVar[bool] = True
     checkable_limits: ClassVar[frozenset[str]] = frozenset({'spatial', 'max_velocity_mps'})
+    options: ClassVar[Mapping[str, str]] = GRIPPER_OPTIONS
     ros_type: ClassVar[str] = 'control_msgs/action/ParallelGripperCommand'
 
     def __init__(self, context: AdapterContext) -> None:

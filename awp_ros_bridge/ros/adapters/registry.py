@@ -9,7 +9,7 @@ name is the word in the configuration, its value a class derived from
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -43,6 +43,7 @@ class AdapterInfo:
 
     :param params_schema: params schema for the action's options.
     :param limits_checked: limits that the adapter proves before a goal is sent, by options.
+    :param options: what each key of the action's options does.
     """
 
     name: str
@@ -54,6 +55,7 @@ class AdapterInfo:
     ros_type: str
     params_schema: Callable[[Json], Json]
     limits_checked: Callable[[Json], frozenset[str]]
+    options: Mapping[str, str] = field(default_factory=dict)
     summary: str = ''
 
 
@@ -160,5 +162,6 @@ def _info(name: str, adapter: type[Adapter]) -> AdapterInfo:
         ros_type=adapter.ros_type,
         params_schema=adapter.params_schema,
         limits_checked=adapter.limits_checked,
+        options=adapter.options,
         summary=lines[0] if lines else '',
     )

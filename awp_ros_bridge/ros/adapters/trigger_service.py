@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from awp_ros_bridge.engine.policy import GoalRefusal
@@ -18,13 +19,17 @@ class TriggerServiceAdapter(Adapter):
     """
     Call a service that takes nothing or one boolean; instant.
 
-    Options: ``service_type`` (one of the three, Trigger where omitted); ``moves_robot: false``
-    states that the service moves nothing, so that limits on motion hold whatever it does.
+    It answers once, and nothing of it can be cancelled.
     """
 
     name: ClassVar[str] = 'trigger_service'
     kind: ClassVar[str] = 'service'
     extended: ClassVar[bool] = False
+    options: ClassVar[Mapping[str, str]] = {
+        'service_type': f'{", ".join(_TYPES)}; the first by default',
+        'moves_robot': 'false: the service moves nothing, so that limits on motion hold whatever '
+        'it does; true by default',
+    }
     ros_type: ClassVar[str] = _TYPES[0]
 
     def __init__(self, context: AdapterContext) -> None:
