@@ -159,8 +159,8 @@ class Endings:
         """Fail an action whose end cannot be brought about; safe state stops what may move."""
         if action.state is ActionState.CANCELLING:
             reason: str = Reason.ABORT_FAILED
-        elif action.ending in (Cause.DEADLINE, Cause.ENVELOPE):
-            reason = str((RULES[action.ending].executing or (None, Reason.WORLD_ERROR))[1])
+        elif action.ending is Cause.DEADLINE:
+            reason = Reason.DEADLINE_EXCEEDED
         else:
             reason = Reason.WORLD_ERROR
         embodiment = self._kernel.embodiments[action.embodiment]

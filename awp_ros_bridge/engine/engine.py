@@ -20,6 +20,7 @@ from awp_ros_bridge.engine.inputs import (
     ConnectionLost,
     ConnectionOpened,
     Deactivated,
+    EnvelopeViolated,
     FramesDropped,
     FrameTreeChanged,
     GoalAccepted,
@@ -43,6 +44,7 @@ from awp_ros_bridge.engine.policy import GoalChecker, NoChecks, Policy
 from awp_ros_bridge.engine.requests import Requests
 from awp_ros_bridge.engine.safety import Safety
 from awp_ros_bridge.engine.sessions import Connection, Ids
+from awp_ros_bridge.engine.violations import Violations
 
 
 class Engine:
@@ -62,6 +64,7 @@ class Engine:
         kernel.execution = Execution(kernel)
         kernel.endings = Endings(kernel)
         kernel.safety = Safety(kernel)
+        kernel.violations = Violations(kernel)
         kernel.channels = Channels(kernel)
         kernel.closer = Closer(kernel)
         kernel.liveness = Liveness(kernel)
@@ -128,6 +131,7 @@ class Engine:
                 self._answers(fact)
             case (
                 SafetyChanged()
+                | EnvelopeViolated()
                 | RestChanged()
                 | AvailabilityChanged()
                 | ObservationCaptured()
@@ -201,6 +205,7 @@ class Engine:
     def _robot(
         self,
         fact: SafetyChanged
+        | EnvelopeViolated
         | RestChanged
         | AvailabilityChanged
         | ObservationCaptured
@@ -212,6 +217,8 @@ class Engine:
                 kernel.channels.captured(channel, Sample(payload, captured_ns, sim_ns))
             case SafetyChanged():
                 kernel.safety.changed(fact)
+            case EnvelopeViolated():
+                kernel.violations.violated(fact)
             case RestChanged(name, at_rest):
                 if name in kernel.embodiments:
                     kernel.embodiments[name].at_rest = at_rest

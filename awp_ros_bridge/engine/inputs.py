@@ -192,6 +192,38 @@ class SafetyChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class EnvelopeViolated:
+    """
+    Executed motion, or force, was measured beyond a limit of the envelope (AWP-ENV-003).
+
+    The local stop has acted. Until a :class:`SafetyChanged` releases :attr:`input_name`, motion
+    is forbidden.
+
+    :param limit: the key of the envelope: spatial, max_velocity_mps or max_force_n.
+    :param measured: the value that was too much; for spatial the distance outside the box.
+    :param bound: what the envelope declares; 0 for spatial.
+    :param tolerance: how much more than the bound was tolerated.
+    :param unit: of the three numbers.
+    :param detail: where and what, in one sentence.
+    :param epoch: stop epoch after the stop.
+    """
+
+    embodiment: str
+    limit: str
+    measured: float
+    bound: float
+    tolerance: float
+    unit: str
+    detail: str
+    epoch: int
+
+    @property
+    def input_name(self) -> str:
+        """Return the name under which the limit forbids motion."""
+        return f'envelope:{self.limit}'
+
+
+@dataclass(frozen=True, slots=True)
 class RestChanged:
     """The measured rest of an embodiment changed; None while it is not known."""
 
@@ -286,6 +318,7 @@ Input = (
     | RestReached
     | BehaviorFinished
     | SafetyChanged
+    | EnvelopeViolated
     | RestChanged
     | AvailabilityChanged
     | ObservationCaptured

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from awp_ros_bridge.engine.execution import Execution
     from awp_ros_bridge.engine.liveness import Liveness
     from awp_ros_bridge.engine.safety import Safety
+    from awp_ros_bridge.engine.violations import Violations
 
 Json = dict[str, Any]
 
@@ -46,6 +47,7 @@ class Kernel:
     execution: Execution
     endings: Endings
     safety: Safety
+    violations: Violations
     channels: Channels
     closer: Closer
     liveness: Liveness

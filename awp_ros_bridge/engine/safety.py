@@ -97,11 +97,13 @@ class Safety:
         why: str,
         *,
         first: tuple[Action, str] | None = None,
+        tell: Callable[[], None] | None = None,
     ) -> None:
         """
         Enter safe state: begin the behaviour, end every action, report it (AWP-SAF-004).
 
         :param first: an action that fails for a reason of its own, before the others.
+        :param tell: reports what called for it, after the actions and before the entry.
         """
         kernel = self._kernel
         entered = list(embodiments)
@@ -115,6 +117,8 @@ class Safety:
             for action in embodiment.live_actions():
                 ended.add(embodiment.id)
                 kernel.endings.end(action, cause, why)
+        if tell is not None:
+            tell()
         for embodiment in entered:
             embodiment.in_safe_state = True
             if embodiment.id in ended or not self._was_told(embodiment):

@@ -79,7 +79,9 @@ RULES: dict[Cause, Rule] = {
         (_S.CANCELLED, _R.CANCELLED_BY_AGENT),
         waits=True,
     ),
-    Cause.ENVELOPE: Rule(None, (_S.FAILED, _R.ENVELOPE), None, waits=True),
+    Cause.ENVELOPE: Rule(
+        (_S.CANCELLED, _R.SAFE_STATE), (_S.FAILED, _R.ENVELOPE), None, waits=False
+    ),  # AWP-ENV-003
     Cause.DEADLINE: Rule(
         (_S.REJECTED, _R.DEADLINE_EXCEEDED), (_S.FAILED, _R.DEADLINE_EXCEEDED), None, waits=True
     ),

@@ -265,6 +265,7 @@ class Crowd:
     def the_robot_acts(self) -> None:
         self._one_of(
             (2, self.trip),
+            (1, self.leave_the_envelope),
             (3, self.clear),
             (5, self.end_a_goal),
             (4, self.go_on_with_a_goal),
@@ -280,8 +281,15 @@ class Crowd:
         where = self.random.choice(['arm', 'arm', 'grip'])
         self.tell(facts.SafetyChanged(where, name, meaning, True, 'drawn', self.epoch))
 
+    def leave_the_envelope(self) -> None:
+        self.epoch += 1
+        where = self.random.choice(['arm', 'arm', 'grip'])
+        fact = facts.EnvelopeViolated(where, 'spatial', 0.1, 0.0, 0.0, 'm', 'drawn', self.epoch)
+        self.tell(fact)
+
     def clear(self) -> None:
-        for embodiment, name in ((e, n) for e in ('arm', 'grip') for n in ('one', 'two')):
+        names = ('one', 'two', 'envelope:spatial')
+        for embodiment, name in ((e, n) for e in ('arm', 'grip') for n in names):
             change = facts.SafetyChanged(embodiment, name, Meaning.FAULT, False, '', self.epoch)
             self.tell(change)
 
@@ -315,7 +323,8 @@ class Crowd:
 
     def say_again(self) -> None:
         fact = self.random.choice(self.told[-9:]) if self.told else None
-        if fact is not None and not isinstance(fact, facts.SafetyChanged):
+        stops = (facts.SafetyChanged, facts.EnvelopeViolated)
+        if fact is not None and not isinstance(fact, stops):
             self.world.tell(fact)
 
     def change_readiness(self) -> None:

@@ -61,12 +61,8 @@ class Invariants:
     def told(self, fact: facts.Input) -> None:
         """Note a fact before the engine hears it."""
         match fact:
-            case facts.SafetyChanged(embodiment, name, meaning, engaged, _detail, epoch):
-                self._epochs[embodiment] = max(self._epochs[embodiment], epoch)
-                if engaged:
-                    self._engaged[embodiment][name] = meaning
-                else:
-                    self._engaged[embodiment].pop(name, None)
+            case facts.SafetyChanged() | facts.EnvelopeViolated():
+                self._permission(fact)
             case facts.ConnectionLost(conn) | facts.StreamLost(conn):
                 self._gone.add(conn)
             case facts.GoalAccepted(goal_id):
@@ -79,6 +75,16 @@ class Invariants:
                 for name, (newest, _until) in list(self._behaving.items()):
                     if newest == ticket:
                         del self._behaving[name]
+
+    def _permission(self, fact: facts.SafetyChanged | facts.EnvelopeViolated) -> None:
+        self._epochs[fact.embodiment] = max(self._epochs[fact.embodiment], fact.epoch)
+        engaged = self._engaged[fact.embodiment]
+        if isinstance(fact, facts.EnvelopeViolated):
+            engaged[fact.input_name] = facts.Meaning.FAULT
+        elif fact.engaged:
+            engaged[fact.input_name] = fact.meaning
+        else:
+            engaged.pop(fact.input_name, None)
 
     def _accepted(self, goal_id: str) -> None:
         """Count what a native server was pursuing as over: it takes the newer goal instead."""

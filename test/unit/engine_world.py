@@ -283,6 +283,14 @@ class World:
         """Change the verdict of a safety input."""
         self.tell(facts.SafetyChanged(embodiment, name, meaning, engaged, 'test', epoch))
 
+    def violate(
+        self, limit: str = 'spatial', epoch: int = 1, embodiment: str = 'arm'
+    ) -> facts.EnvelopeViolated:
+        """Measure motion beyond a limit, after the local stop."""
+        fact = facts.EnvelopeViolated(embodiment, limit, 0.03, 0.0, 0.01, 'm', 'test', epoch)
+        self.tell(fact)
+        return fact
+
     def capture(self, channel: str, payload: bytes = b'{}', age_ms: float = 0) -> None:
         """Capture a sample; it stays the newest one of its channel."""
         at_ns = self.now_ns - int(age_ms * MS)
