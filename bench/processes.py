@@ -102,8 +102,10 @@ class Process:
 class Worker(Process):
     """A helper of the bench: a module that calls :func:`bench.worker.serve`."""
 
-    def __init__(self, name: str, module: str, folder: Path) -> None:
-        super().__init__(name, [sys.executable, '-m', module], folder, pipe=True)
+    def __init__(
+        self, name: str, module: str, folder: Path, arguments: Sequence[str] = ()
+    ) -> None:
+        super().__init__(name, [sys.executable, '-m', module, *arguments], folder, pipe=True)
         self._said: queue.Queue[dict[str, Any]] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         try:
@@ -161,19 +163,28 @@ class Worker(Process):
 
 
 def start_bridge(
-    name: str, folder: Path, token: str, environment: Mapping[str, str] | None = None
+    name: str,
+    folder: Path,
+    token: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    config: Path = CONFIG,
+    module: Sequence[str] = ('awp_ros_bridge.bridge',),
 ) -> tuple[Process, str]:
     """
-    Start a bridge with the bench configuration and return it with its URL.
+    Start a bridge and return it with its URL.
+
+    :param module: what runs, with arguments that stand before those of the bridge.
 
     :raises BenchError: it does not become ready
     """
     ready, audit = folder / f'{name}.ready', folder / f'{name}-audit'
-    module = ['-m', 'awp_ros_bridge.bridge', '--config', str(CONFIG), '--port', '0']
-    options = ['--ready-file', str(ready), '--audit-directory', str(audit)]
+    ready.unlink(missing_ok=True)
+    options = ['--config', str(config), '--port', '0']
+    options += ['--ready-file', str(ready), '--audit-directory', str(audit)]
     bridge = Process(
         name,
-        [sys.executable, *module, *options],
+        [sys.executable, '-m', *module, *options],
         folder,
         {'AWP_BRIDGE_TOKEN': token, **(environment or {})},
     )

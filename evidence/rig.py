@@ -1,0 +1,101 @@
+"""Owns the processes of a run of the evidence: started once, stopped once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, ExitStack
+from dataclasses import dataclass
+import json
+import os
+from pathlib import Path
+import secrets
+import signal
+from typing import Any
+
+from bench.processes import Process, REPOSITORY, start_bridge, Worker
+
+CONFIG = REPOSITORY / 'config' / 'sim_arm.yaml'
+
+
+@dataclass
+class Rig:
+    """
+    What the rounds measure with.
+
+    :param hardware: the safety topics.
+    :param floor: the plain node beside which the e-stop is measured.
+    """
+
+    folder: Path
+    robot: Worker
+    hardware: Worker
+    floor: Worker
+    bridge: Process
+    url: str
+    token: str
+    stalls: Path
+    processes: list[Process]
+
+    def stall(self) -> None:
+        """Block the loop of the bridge."""
+        self.stalls.unlink(missing_ok=True)
+        os.kill(self.bridge.pid, signal.SIGUSR1)
+
+    def last_beat_ns(self) -> int:
+        """Return when the loop beat last before it was blocked."""
+        return int(json.loads(self.stalls.read_text(encoding='ascii'))['last_beat_ns'])
+
+    def dead(self) -> str:
+        """Say which processes ended by themselves, and their last words; empty for none."""
+        ended = [p.failure('ended') for p in self.processes if p.child.poll() is not None]
+        return '\n'.join(ended)
+
+
+def cancelled(rig: Rig, kind: str, since_ns: int, seconds: float) -> int:
+    """
+    Wait for the first cancel of a server since a time and return when it was received.
+
+    :raises AssertionError: none came
+    """
+    found = rig.robot.call('cancel', seconds + 10.0, kind=kind, since_ns=since_ns, seconds=seconds)
+    assert found is not None, f'no cancel reached the {kind} server within {seconds:g} s'
+    return int(found[1])
+
+
+@contextmanager
+def running_rig(folder: Path, config: Path = CONFIG) -> Iterator[Rig]:
+    """
+    Start everything and stop everything at the end.
+
+    :raises BenchError: something does not start
+    """
+    with ExitStack() as stack:
+        processes: list[Process] = []
+
+        def started(process: Any) -> Any:
+            processes.append(process)
+            stack.callback(process.stop)
+            return process
+
+        token, stalls = secrets.token_urlsafe(24), folder / 'stall.json'
+        robot = started(Worker('robot', 'evidence.robot', folder))
+        hardware = started(Worker('hardware', 'evidence.hardware', folder))
+        floor = started(Worker('floor', 'evidence.floor', folder))
+        module = ('evidence.bridge', str(stalls))
+        bridge, url = start_bridge('bridge', folder, token, config=config, module=module)
+        started(bridge)
+        yield Rig(folder, robot, hardware, floor, bridge, url, token, stalls, processes)
+
+
+@contextmanager
+def loaded(rig: Rig, agents: int) -> Iterator[dict[str, Worker]]:
+    """Add the image stream and the watching agents for a while."""
+    with ExitStack() as stack:
+        parts: dict[str, Worker] = {}
+        for name in ('reader', 'camera', 'crowd'):
+            parts[name] = Worker(name, 'evidence.load', rig.folder, [name])
+            stack.callback(parts[name].stop)
+        parts['reader'].call('hear')
+        parts['camera'].call('publish')
+        parts['crowd'].call('watch', url=rig.url, token=rig.token, count=agents)
+        yield parts

@@ -1,0 +1,223 @@
+"""Owns the soak: thousands of goals that succeed, are refused or cancelled, and their traces."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+import json
+import os
+from pathlib import Path
+import secrets
+import signal
+import sys
+import tempfile
+import time
+from typing import Any
+
+from agent import Agent
+from agent_words import TERMINAL
+from bridge_cell import as_soon_as_possible, open_when_free
+from patience import until
+
+from bench.figures import percentile
+from bench.processes import Process, start_bridge, Worker
+from evidence.soak_robot import JOINTS
+
+CONFIG = Path(__file__).with_name('soak_arm.yaml')
+RETENTIONS_S = (10, 900)
+GOALS = 5000
+QUICK_GOALS = 1500
+SETTLED = 1000  # goals after which memory may not grow, nor latency
+WINDOW = 500
+GROWTH_KB = 5000
+MEDIAN_TIMES, P95_TIMES = 1.2, 1.5
+ACKNOWLEDGE_EVERY = 10
+RUN_S = 1500.0
+SAMPLE_EVERY = 250
+
+
+@dataclass
+class Soak:
+    """
+    What a soak found.
+
+    :ivar latency_ms: submission to ``completed``, in order.
+    :ivar resident_kb: memory of the bridge by the number of goals that had succeeded.
+    :ivar held: what the bridge kept at the end.
+    """
+
+    latency_ms: list[float] = field(default_factory=list)
+    resident_kb: dict[int, int] = field(default_factory=dict)
+    held: dict[str, int] = field(default_factory=dict)
+
+    def numbers(self) -> dict[str, Any]:
+        """Return what is compared with the bounds."""
+        first = sorted(self.latency_ms[SETTLED - WINDOW : SETTLED])
+        last = sorted(self.latency_ms[-WINDOW:])
+        settled_kb = self.resident_kb[SETTLED]
+        return {
+            'goals': len(self.latency_ms),
+            'growth_kb': max(self.resident_kb.values()) - settled_kb,
+            'settled_kb': settled_kb,
+            'median_first_ms': round(percentile(first, 0.5), 2),
+            'median_last_ms': round(percentile(last, 0.5), 2),
+            'p95_first_ms': round(percentile(first, 0.95), 2),
+            'p95_last_ms': round(percentile(last, 0.95), 2),
+            'held': self.held,
+        }
+
+    def problems(self) -> list[str]:
+        """Say which bounds are not kept."""
+        found = self.numbers()
+        out = []
+        if found['growth_kb'] > GROWTH_KB:
+            out.append(f'memory grew by {found["growth_kb"]} kB after goal {SETTLED}, '
+                       f'bound {GROWTH_KB} kB')  # fmt: skip
+        for name, times in (('median', MEDIAN_TIMES), ('p95', P95_TIMES)):
+            first, last = found[f'{name}_first_ms'], found[f'{name}_last_ms']
+            if last > times * first:
+                out.append(f'{name} latency went from {first} to {last} ms, bound {times} times')
+        kept = ('held', 'goals', 'cancels', 'engine_goals')
+        left = {name: self.held[name] for name in kept if self.held[name]}
+        if left:
+            out.append(f'kept after the end: {left}')
+        return out
+
+
+def _params(position_rad: float) -> dict[str, Any]:
+    point = {'positions_rad': [position_rad, 0.0], 'time_from_start_ms': 1000}
+    return {'joint_names': JOINTS, 'points': [point]}
+
+
+def _resident_kb(process: Process) -> int:
+    text = Path(f'/proc/{process.pid}/status').read_text(encoding='ascii')
+    return int(text.split('VmRSS:')[1].split()[0])
+
+
+class Run:
+    """One agent that submits, against one bridge and one server."""
+
+    def __init__(self, agent: Agent, bridge: Process, notes: Path) -> None:
+        self.soak = Soak()
+        self._agent = agent
+        self._bridge = bridge
+        self._notes = notes
+
+    async def play(self, goals: int) -> Soak:
+        """Send so many goals that succeed, and as many that are refused or cancelled, in turn."""
+        for number in range(1, goals + 1):
+            await self._succeed(f's{number}')
+            await (self._refused if number % 2 else self._cancelled)(f'x{number}')
+            if number % ACKNOWLEDGE_EVERY == 0:
+                await self._acknowledge()
+            if number % SAMPLE_EVERY == 0:
+                self.soak.resident_kb[number] = _resident_kb(self._bridge)
+        await asyncio.sleep(1.0)  # late answers
+        self.soak.held = await self._held()
+        return self.soak
+
+    async def _submit(self, name: str, position_rad: float) -> None:
+        await self._agent.submit(name, 'follow_joint_trajectory', _params(position_rad))
+
+    async def _succeed(self, name: str) -> None:
+        began_s = time.monotonic()
+        await self._submit(name, 0.0)
+        said = await self._agent.status(name)
+        self.soak.latency_ms.append((time.monotonic() - began_s) * 1e3)
+        assert said['state'] == 'completed', said
+
+    async def _refused(self, name: str) -> None:
+        await self._submit(name, -0.1)
+        said = await self._agent.status(name)
+        assert said['state'] == 'rejected', said
+
+    async def _cancelled(self, name: str) -> None:
+        await self._submit(name, 0.1)
+        await self._agent.status(name, 'executing')
+        await self._agent.call('action.cancel', action_id=name)
+        said = await self._agent.status(name)
+        assert said['state'] == 'cancelled', said
+
+    async def _acknowledge(self) -> None:
+        """Say what was heard, so that the bridge may forget it (AWP-CTL-010)."""
+        agent = self._agent
+        await agent.call('ping', origin_ns=time.monotonic_ns(), last_status_seq=agent.status_seq)
+        agent.notifications.clear()
+        agent.frames.clear()
+
+    async def _held(self) -> dict[str, int]:
+        self._notes.unlink(missing_ok=True)
+        os.kill(self._bridge.pid, signal.SIGUSR2)
+        await until(self._notes.exists, what='the notes of the bridge')
+        found: dict[str, int] = json.loads(self._notes.read_text(encoding='ascii'))
+        return found
+
+
+async def _first(agent: Agent) -> None:
+    """Wait until the server is found and a goal succeeds."""
+    for number in range(100):
+        name = f'first-{number}'
+        await as_soon_as_possible(
+            lambda name=name: agent.submit(  # type: ignore[misc]
+                name, 'follow_joint_trajectory', _params(0.0)
+            ),
+            30.0,
+        )
+        if (await agent.status(name, *TERMINAL))['state'] == 'completed':
+            return
+    raise AssertionError('no goal succeeds')
+
+
+async def _session(bridge: Process, notes: Path, url: str, token: str, goals: int) -> Soak:
+    async with asyncio.timeout(RUN_S), await Agent.connect(url, token) as agent:
+        await open_when_free(agent, 'arm_01')
+        agent.beat(0.5)
+        await _first(agent)
+        soak = await Run(agent, bridge, notes).play(goals)
+        await agent.close()
+    return soak
+
+
+def soak_once(folder: Path, retain_s: int, goals: int) -> Soak:
+    """Run a robot, a bridge and an agent, and let the agent submit."""
+    with ExitStack() as stack:
+        token, notes = secrets.token_urlsafe(24), folder / 'notes.json'
+        robot = Worker('robot', 'evidence.soak_robot', folder, [str(retain_s)])
+        stack.callback(robot.stop)
+        module = ('evidence.bridge', str(notes))
+        bridge, url = start_bridge('bridge', folder, token, config=CONFIG, module=module)
+        stack.callback(bridge.stop)
+        return asyncio.run(_session(bridge, notes, url, token, goals))
+
+
+def soak(arguments: argparse.Namespace) -> int:
+    """Soak the bridge, once for each retention of results; 1 where a bound is not kept."""
+    goals = arguments.goals or (QUICK_GOALS if arguments.quick else GOALS)
+    problems = []
+    found: dict[str, Any] = {}
+    for retain_s in arguments.retain or RETENTIONS_S:
+        began_s = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix='awp-soak-') as scratch:
+            result = soak_once(Path(scratch), retain_s, goals)
+        found[f'results kept {retain_s} s'] = numbers = result.numbers()
+        print(f'results kept {retain_s} s, {time.monotonic() - began_s:.0f} s: '
+              f'{json.dumps(numbers)}', flush=True)  # fmt: skip
+        print(f'  resident kB: {result.resident_kb}', flush=True)
+        problems += [f'results kept {retain_s} s: {p}' for p in result.problems()]
+    if arguments.out:
+        arguments.out.write_text(json.dumps(found, indent=2) + '\n', encoding='utf-8')
+    for problem in problems:
+        print(f'[evidence] not kept: {problem}', file=sys.stderr)
+    return 1 if problems else 0
+
+
+def add_verb(verbs: Any) -> None:
+    """Describe the verb."""
+    verb = verbs.add_parser('soak', help='thousands of goals: memory, latency, what is kept')
+    verb.add_argument('--quick', action='store_true', help=f'{QUICK_GOALS} goals')
+    verb.add_argument('--goals', type=int, help=f'goals that succeed, {SETTLED} or more')
+    verb.add_argument('--retain', type=int, action='append', help='only this retention, in s')
+    verb.add_argument('--out', type=Path, help='JSON file')
+    verb.set_defaults(run=soak)
