@@ -127,7 +127,8 @@ def page(body: Json) -> str:
         'machine, all on its steady clock. Times are milliseconds.',
         '',
         f'Machine: {machine_["cores"]} cores ({machine_["machine"]}), kernel '
-        f'{machine_["kernel"]}, Python {machine_["python"]}, ROS 2 {machine_["ros_distro"]}, {machine_["rmw"]}. '
+        f'{machine_["kernel"]}, Python {machine_["python"]}, '
+        f'ROS 2 {machine_["ros_distro"]}, {machine_["rmw"]}. '
         f'Configuration: sha256 `{config["sha256"][:16]}`, watchdog_ms {config["watchdog_ms"]:g}, '
         f'max_abort_ms {config["max_abort_ms"]:g}.',
         '',

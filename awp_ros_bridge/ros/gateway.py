@@ -42,6 +42,7 @@ from awp_ros_bridge.ros.beat import DeadMan
 from awp_ros_bridge.ros.behaviors import BehaviorRunner
 from awp_ros_bridge.ros.cancels import Canceller
 from awp_ros_bridge.ros.capture_time import Clocks
+from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.names import action_part
@@ -110,6 +111,7 @@ class RosGateway:
         )
         self._desk: GoalDesk | None = None
         self._observations: Observations | None = None
+        self._clock_watch: ClockWatch | None = None
 
     # ------------------------------------------------------------ life
 
@@ -289,6 +291,7 @@ class RosGateway:
             'motion': {name: self.gate.causes(name) for name in names},
             'at_rest': {name: self.rest.at_rest(name) for name in names},
             'channels': {} if self._observations is None else self._observations.notes(),
+            'clock': None if self._clock_watch is None else self._clock_watch.trouble,
         }
 
     # ------------------------------------------------------------ inside
@@ -309,6 +312,8 @@ class RosGateway:
             clocks,
         )
         self._observations.start()
+        self._clock_watch = ClockWatch(self.observations_thread, clocks)
+        self._clock_watch.start()
 
     def _canceller(self) -> Canceller:
         """Return the canceller of the calling thread, the safety or the goals thread."""

@@ -88,6 +88,7 @@ def test_refused_submission_leaves_no_trace_and_its_id_is_free() -> None:
 def test_invalid_params_are_refused_with_their_path(params: dict[str, Any], named: str) -> None:
     world = World()
     reply = world.session().submit('move', 'a', params=params)
+    assert 'error' in reply
     assert reply['error']['code'] == 3001
     assert named in reply['error']['data']['detail']
     assert len(reply['error']['data']['detail']) < 250

@@ -145,6 +145,7 @@ def test_uncertain_goal_stops_the_robot_and_names_the_server(outcome: GoalOutcom
     agent = bring('executing', world)
     agent.submit('move', 'q', preempt='queue')
     world.finish(outcome, goal=0, detail='arm_controller is gone')
+    assert agent.end('a')[0] == 'failed'
     assert agent.last('a')['detail'] == 'arm_controller is gone'
     assert agent.end('q') == ('cancelled', 'safe_state')
     (event,) = agent.notes('world.event')

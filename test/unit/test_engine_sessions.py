@@ -281,6 +281,7 @@ def test_close_releases_though_rest_was_not_reached_and_keeps_the_embodiment() -
     world.behaved(ok=False, detail='gripper did not confirm')
     assert agent.reply(request)['result'] == {}
     reply = world.connect().call('session.open', mode='streaming', embodiment='arm')
+    assert 'error' in reply
     assert 'gripper did not confirm' in reply['error']['data']['detail']
     world.pay()
     world.session()

@@ -1,4 +1,4 @@
-"""Joint states as velocities: told or differenced, finite or left out."""
+"""Joint states as velocities and as rest: told or differenced, finite or left out."""
 
 from __future__ import annotations
 
@@ -58,3 +58,40 @@ def test_positions_are_differenced_where_no_velocity_is_told() -> None:
     assert track.velocities() == pytest.approx({'a': 1.0, 'b': -1.0})
     track.take(41 * MS, sample(position=[0.03, 0.97], velocity=[]))
     assert track.velocities() == pytest.approx({'a': 1.0, 'b': -1.0})
+
+
+# ---------------------------------------------------------------- rest
+
+
+def still(track: RestTrack, *times_ms: int, velocity: float = 0.0) -> None:
+    for at_ms in times_ms:
+        track.take(at_ms * MS, sample(velocity=[velocity, 0.0]))
+
+
+def test_rest_takes_three_slow_samples_of_every_joint_over_the_whole_span() -> None:
+    track = RestTrack(['a', 'b'], 0.01)
+    assert not track.rests(0, 50 * MS)
+    still(track, 10, 20)
+    assert not track.rests(0, 0)
+    still(track, 30)
+    assert not track.rests(0, 50 * MS)
+    still(track, 60)
+    assert track.rests(0, 50 * MS)
+    still(track, 70, velocity=0.02)
+    assert not track.rests(0, 50 * MS)
+
+
+def test_samples_from_before_the_question_prove_no_rest() -> None:
+    track = RestTrack(['a', 'b'], 0.01)
+    still(track, 10, 20, 30, 40)
+    assert not track.rests(35 * MS, 0)
+    still(track, 50, 60, 70)
+    assert track.rests(35 * MS, 20 * MS)
+
+
+@pytest.mark.parametrize('value', [NAN, float('inf')])
+def test_a_velocity_that_is_no_number_is_no_rest_and_forbids_motion(value: float) -> None:
+    track = RestTrack(['a', 'b'], 0.01)
+    still(track, 10, 20, 30, velocity=value)
+    assert not track.rests(0, 0)
+    assert track.unsafe(40 * MS, 500 * MS) == 'joint a: not finite'

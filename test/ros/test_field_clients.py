@@ -1,0 +1,63 @@
+"""Field cases of many clients: the loop keeps turning and nobody is thrown out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+import time
+from typing import Any
+
+from agent_words import to_pose
+from bridge_cell import AWAY_M, Cell, RobotTap, running_cell
+from patience import run
+import pytest
+from ros_peer import RosPeer
+from sim_robot_goals import reset
+
+CLIENTS = 50
+RATE_HZ = 20
+
+
+@pytest.fixture(scope='module')
+def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    with running_cell(tmp_path_factory.mktemp('field_clients')) as started:
+        run(started.warm_up())
+        yield started
+
+
+@pytest.fixture
+def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
+    reset(peer)
+    with RobotTap() as opened:
+        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+        yield opened
+
+
+def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
+    cell: Cell, tap: RobotTap, record_testsuite_property: Any
+) -> None:
+    async def play() -> float:
+        async with AsyncExitStack() as stack:
+            watchers = [
+                await stack.enter_async_context(cell.watching('proprio', rate_hz=RATE_HZ))
+                for _ in range(CLIENTS)
+            ]
+            agent = await stack.enter_async_context(cell.holding())
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            took_s = []
+            for _ in range(30):
+                began_s = time.monotonic()
+                await agent.settle()
+                took_s.append(time.monotonic() - began_s)
+                await asyncio.sleep(0.05)
+            assert (await agent.status('go'))['state'] == 'completed'
+            assert [w.closed for w in watchers] == [None] * CLIENTS
+            assert min(len(w.frames) for w in watchers) > RATE_HZ
+            return sorted(took_s)[len(took_s) // 2]
+
+    median_s = run(play())
+    record_testsuite_property('bridge_ping_beside_50_watchers_ms', round(median_s * 1e3, 1))
+    # This process reads the frames of all of them too; a loop that stood still would show.
+    assert median_s < 0.5
+    assert 'bridge loop was silent' not in cell.bridge.output

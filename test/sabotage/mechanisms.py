@@ -1,0 +1,487 @@
+"""
+Owns the table of safety mechanisms: the switch that disables each, and the test that then fails.
+
+A switch replaces one attribute of the bridge's code for the time of one test. It exists here only:
+the bridge itself has no way to switch any of this off. A test stands in one row only, so that one
+run plays all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+Make = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """
+    One mechanism.
+
+    :param name: short, for the table and the command line.
+    :param keeps: what it keeps from happening.
+    :param switch: module and attribute that is replaced, as ``module:Class.method``.
+    :param disabled: what the replacement does instead, in words.
+    :param make: takes what stood there, returns the replacement.
+    :param test: the test that must fail by an assertion, as pytest names it.
+    """
+
+    name: str
+    keeps: str
+    switch: str
+    disabled: str
+    make: Make
+    test: str
+
+
+def _always(value: object) -> Make:
+    """Return something fixed instead."""
+    return lambda original: lambda *args, **kwargs: value
+
+
+def _nothing(original: Any) -> Any:
+    """Do nothing instead."""
+    return lambda *args, **kwargs: None
+
+
+def _property_of(value: object) -> Make:
+    return lambda original: property(lambda self: value)
+
+
+def _no_epoch(original: Any) -> Any:
+    """Let an open gate out what was decided before it was shut."""
+
+    def refusal(self: Any, embodiment: str, epoch: int) -> str | None:
+        found: str | None = original(self, embodiment, epoch)
+        return found if self.causes(embodiment) else None
+
+    return refusal
+
+
+def _open_gate(original: Any) -> Any:
+    """Hold nothing back but old epochs."""
+
+    def refusal(self: Any, embodiment: str, epoch: int) -> str | None:
+        found: str | None = original(self, embodiment, epoch)
+        return None if self.causes(embodiment) else found
+
+    return refusal
+
+
+def _one_reader(original: Any) -> Any:
+    """Let the newest message count, whichever reader heard it."""
+
+    def take(self: Any, reader: int, message: Any, at_ns: int) -> None:
+        original(self, 0, message, at_ns)
+
+    return take
+
+
+def _nan_is_slow(original: Any) -> Any:
+    """Take a velocity that is no number for standstill."""
+
+    def take(self: Any, at_ns: int, position: float, velocity: float | None) -> None:
+        is_number = velocity is not None and abs(velocity) < 1e308
+        original(self, at_ns, position, velocity if is_number else 0.0)
+
+    return take
+
+
+def _old_samples(original: Any) -> Any:
+    """Count samples from before the question too."""
+    return lambda self, since_ns, for_ns: original(self, 0, for_ns)
+
+
+def _release_at_once(original: Any) -> Any:
+    """End an e-stop with the first input that clears."""
+
+    def changed(self: Any, change: Any) -> None:
+        embodiment = self._kernel.embodiments.get(change.embodiment)
+        if embodiment is not None and not change.engaged:
+            embodiment.stops.clear()
+        original(self, change)
+
+    return changed
+
+
+def _forget_debt(original: Any) -> Any:
+    """Make an embodiment that did not come to rest available at once."""
+
+    def owe(self: Any, embodiment: Any, why: str) -> None:
+        original(self, embodiment, why)
+        embodiment.rest_owed = None
+
+    return owe
+
+
+def _end_without_rest(original: Any) -> Any:
+    """End an abort with its goal; nobody waits for rest."""
+    return lambda self, action: self._finish(action)
+
+
+def _first_cause(original: Any) -> Any:
+    """Tell the cause that came first."""
+
+    def end(self: Any, action: Any, cause: Any, detail: str = '', *, live: bool = True) -> None:
+        if action.ending is None:
+            original(self, action, cause, detail, live=live)
+
+    return end
+
+
+def _in_any_order(original: Any) -> Any:
+    """Carry effects out in the order in which the engine named them."""
+
+    def carry_out(self: Any, effects: list[Any]) -> None:
+        for effect in effects:
+            self._one(effect)
+
+    return carry_out
+
+
+def _beat_on(original: Any) -> Any:
+    """Beat on after the engine has failed."""
+
+    def fail(self: Any, error: Exception) -> None:
+        original(self, error)
+        self._broken = False
+        self._keep_beating()
+
+    return fail
+
+
+def _any_token(original: Any) -> Any:
+    """Take every token."""
+    return lambda self, token: bool(token)
+
+
+def _token_again(original: Any) -> Any:
+    """Make all tokens alike."""
+    return lambda *args: b'the same for all'
+
+
+def _next_before_the_end(original: Any) -> Any:
+    """Start the next goal of a group while an old one may still run."""
+
+    def advance(self: Any, group: Any) -> None:
+        if group.waiting is not None:
+            group.running = None
+        original(self, group)
+
+    return advance
+
+
+ENGINE = 'awp_ros_bridge.engine'
+ROS = 'awp_ros_bridge.ros'
+UNIT = 'test/unit'
+
+MECHANISMS = (
+    Mechanism(
+        'gate',
+        'a goal leaves while an input forbids motion',
+        f'{ROS}.stop:StopGate.refusal',
+        'only old epochs are refused',
+        _open_gate,
+        f'{UNIT}/test_local_stop.py::'
+        'test_a_shut_gate_refuses_with_what_holds_it_and_opens_with_the_last_cause',
+    ),
+    Mechanism(
+        'stop epoch',
+        'a goal that was decided on before a stop leaves after its release',
+        f'{ROS}.stop:StopGate.refusal',
+        'only shut gates refuse',
+        _no_epoch,
+        f'{UNIT}/test_local_stop.py::'
+        'test_a_decision_from_before_a_stop_stays_refused_after_its_release',
+    ),
+    Mechanism(
+        'local stop',
+        'a running goal goes on until the engine has decided',
+        f'{ROS}.stop:LocalStop.cancel_all',
+        'nothing is cancelled',
+        _nothing,
+        f'{UNIT}/test_local_stop.py::'
+        'test_an_engaged_input_shuts_the_gate_tells_and_cancels_in_this_order',
+    ),
+    Mechanism(
+        'withdrawal of queued goals',
+        'a goal that waits to be sent leaves after the stop',
+        f'{ROS}.live_goals:LiveGoals.withdraw',
+        'nothing is withdrawn',
+        _always([]),
+        f'{UNIT}/test_local_stop.py::'
+        'test_a_goal_that_is_still_queued_at_the_stop_is_not_sent_any_more',
+    ),
+    Mechanism(
+        'cancel on late accept',
+        'a goal that a slow server accepts after the stop runs',
+        f'{ROS}.live_goals:LiveGoals.accepted',
+        'no cancel is wanted on acceptance',
+        _always(False),
+        f'{UNIT}/test_local_stop.py::'
+        'test_a_goal_that_is_accepted_after_the_stop_must_be_cancelled_then',
+    ),
+    Mechanism(
+        'dead-man timer',
+        'the robot goes on while the loop stands still',
+        f'{ROS}.beat:DeadMan._trip',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_local_stop.py::'
+        'test_a_loop_that_falls_silent_stops_every_embodiment_in_time_and_releases_on_return',
+    ),
+    Mechanism(
+        'freshness',
+        'an input that fell silent, or was never heard, permits motion',
+        f'{ROS}.safety_inputs:InputJudge.stale',
+        'silence is no reason',
+        _always(None),
+        f'{UNIT}/test_local_stop.py::'
+        'test_an_input_permits_nothing_before_it_was_heard_nor_after_it_fell_silent',
+    ),
+    Mechanism(
+        'two readers',
+        'a permission that one reader hears hides the trip that the other heard',
+        f'{ROS}.safety_inputs:InputJudge.take',
+        'the newest message counts, whichever reader heard it',
+        _one_reader,
+        f'{UNIT}/test_local_stop.py::'
+        'test_what_either_reader_hears_counts_and_a_trip_outlives_its_publisher',
+    ),
+    Mechanism(
+        'unreadable is unsafe',
+        'a message that cannot be read permits motion',
+        f'{ROS}.safety_inputs:InputJudge._judge',
+        'it permits',
+        _always(None),
+        f'{UNIT}/test_local_stop.py::test_a_message_that_cannot_be_read_forbids_motion',
+    ),
+    Mechanism(
+        'rest measurement',
+        'a moving robot counts as resting',
+        f'{ROS}.joint_track:JointTrack.rests',
+        'it rests always',
+        _always(True),
+        f'{UNIT}/test_joint_track.py::'
+        'test_rest_takes_three_slow_samples_of_every_joint_over_the_whole_span',
+    ),
+    Mechanism(
+        'rest after the question',
+        'standstill from before a goal proves that its motion is over',
+        f'{ROS}.joint_track:JointTrack.rests',
+        'old samples count',
+        _old_samples,
+        f'{UNIT}/test_joint_track.py::test_samples_from_before_the_question_prove_no_rest',
+    ),
+    Mechanism(
+        'NaN is no rest',
+        'a broken sensor counts as standstill',
+        f'{ROS}.joint_track:JointTrack.take',
+        'a velocity that is no number is zero',
+        _nan_is_slow,
+        f'{UNIT}/test_joint_track.py::'
+        'test_a_velocity_that_is_no_number_is_no_rest_and_forbids_motion[nan]',
+    ),
+    Mechanism(
+        'watchdog',
+        'the robot goes on for an agent that fell silent',
+        f'{ENGINE}.liveness:Liveness._check_watchdog',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_readiness.py::test_watchdog_trips_again_after_the_agent_came_back',
+    ),
+    Mechanism(
+        'lost connections',
+        'a half-open connection holds the robot',
+        f'{ENGINE}.liveness:Liveness._check_heard',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_liveness.py::test_connection_is_lost_after_three_silent_intervals',
+    ),
+    Mechanism(
+        'e-stop ends actions',
+        'an action goes on, or begins, in an e-stop',
+        f'{ENGINE}.safety:Safety._engage',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_safety.py::'
+        'test_stop_ends_everything_and_refuses_until_it_is_released[e_stop]',
+    ),
+    Mechanism(
+        'release by all inputs',
+        'one input that clears releases an e-stop that another holds',
+        f'{ENGINE}.safety:Safety.changed',
+        'the first that clears releases',
+        _release_at_once,
+        f'{UNIT}/test_engine_safety.py::test_stop_is_released_when_every_input_is_clear',
+    ),
+    Mechanism(
+        'release after the goals',
+        'an e-stop is released while a goal may be active',
+        f'{ENGINE}.kernel:Kernel.has_active_goals',
+        'no goal counts as active',
+        _always(False),
+        f'{UNIT}/test_engine_safety.py::'
+        'test_stop_is_not_released_while_an_old_goal_of_a_chain_may_be_active',
+    ),
+    Mechanism(
+        'faults block',
+        'a fault of the robot lets motion go on',
+        f'{ENGINE}.safety:Safety.enter',
+        'safe state is not entered',
+        _nothing,
+        f'{UNIT}/test_engine_safety.py::test_block_enters_safe_state_and_refuses_motion[fault]',
+    ),
+    Mechanism(
+        'strongest cause',
+        'an e-stop is told as what happened to end the action first',
+        f'{ENGINE}.endings:Endings.end',
+        'the first cause stays',
+        _first_cause,
+        f'{UNIT}/test_engine_endings.py::test_deadline_outranks_a_replacement_that_waits_for_rest',
+    ),
+    Mechanism(
+        'ends at rest',
+        'an action is told to have ended while the robot still moves',
+        f'{ENGINE}.endings:Endings._await_rest',
+        "the goal's end is enough",
+        _end_without_rest,
+        f'{UNIT}/test_engine_endings.py::test_end_waits_for_the_goal_and_then_for_rest',
+    ),
+    Mechanism(
+        'abort bound',
+        'a server that ignores cancel holds the session for ever',
+        f'{ENGINE}.endings:Endings._abort_failed',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_endings.py::test_abort_past_its_bound_fails_and_enters_safe_state',
+    ),
+    Mechanism(
+        'close bound',
+        'a close is never answered',
+        f'{ENGINE}.safety:Safety.behavior_finished',
+        'a behaviour is never over',
+        _nothing,
+        f'{UNIT}/test_engine_sessions.py::test_close_is_bounded_although_nothing_obeys',
+    ),
+    Mechanism(
+        'rest is owed',
+        'a robot that did not come to rest is given to the next agent',
+        f'{ENGINE}.safety:Safety._owe_rest',
+        'it is available at once',
+        _forget_debt,
+        f'{UNIT}/test_engine_sessions.py::'
+        'test_close_releases_though_rest_was_not_reached_and_keeps_the_embodiment',
+    ),
+    Mechanism(
+        'transfer at rest',
+        'a moving robot changes hands',
+        f'{ENGINE}.endings:Endings.end',
+        'its actions are not ended',
+        _nothing,
+        f'{UNIT}/test_engine_transfer.py::test_takeover_waits_for_goal_and_rest',
+    ),
+    Mechanism(
+        'transfer token compare',
+        'any token takes the robot over',
+        f'{ENGINE}.opening:digest',
+        'all tokens are alike',
+        _token_again,
+        f'{UNIT}/test_engine_transfer.py::test_unusable_token_changes_nothing[unknown]',
+    ),
+    Mechanism(
+        'one goal per group',
+        'two goals move the same joints',
+        f'{ENGINE}.execution:Execution.advance',
+        'old goals are not waited for',
+        _next_before_the_end,
+        f'{UNIT}/test_engine_preemption.py::'
+        'test_stop_first_waits_for_goal_and_rest_before_the_new_goal',
+    ),
+    Mechanism(
+        'uncertain goals stop',
+        'a goal whose server is lost is forgotten',
+        f'{ENGINE}.endings:Endings.give_up',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_goals.py::'
+        'test_uncertain_goal_stops_the_robot_and_names_the_server[lost]',
+    ),
+    Mechanism(
+        'stops first',
+        'a cancel waits behind messages and records',
+        'awp_ros_bridge.bridge.loop:BridgeLoop._carry_out',
+        "effects leave in the engine's order",
+        _in_any_order,
+        f'{UNIT}/test_bridge_loop.py::'
+        'test_what_stops_the_robot_comes_first_then_goals_then_the_rest_in_order',
+    ),
+    Mechanism(
+        'silence after a fault',
+        'a bridge whose engine failed keeps the dead-man timer quiet',
+        'awp_ros_bridge.bridge.loop:BridgeLoop._fail',
+        'the beats go on',
+        _beat_on,
+        f'{UNIT}/test_bridge_loop.py::test_a_fault_of_the_engine_is_told_once_and_ends_the_beats',
+    ),
+    Mechanism(
+        'token compare',
+        'a wrong token opens a connection',
+        'awp_ros_bridge.transport.access:TokenGate.admits',
+        'every token is right',
+        _any_token,
+        f'{UNIT}/test_transport_access.py::test_every_known_token_opens_and_no_other',
+    ),
+    Mechanism(
+        'spatial limit',
+        'a move leaves its box on the way',
+        f'{ROS}.adapters.tip_limits:TipLimits._points',
+        'no point is outside',
+        _always(None),
+        f'{UNIT}/test_adapters_pose_moves.py::'
+        'test_the_way_in_joint_space_leaves_the_box_though_the_line_does_not',
+    ),
+    Mechanism(
+        'velocity limit',
+        'a trajectory is faster than allowed',
+        f'{ROS}.adapters.tip_limits:TipLimits._path_speed',
+        'every speed is allowed',
+        _always(None),
+        f'{UNIT}/test_adapters_trajectory.py::test_too_fast_is_refused_with_value_and_limit',
+    ),
+    Mechanism(
+        'strict params',
+        'params that do not fit their schema reach ROS',
+        f'{ENGINE}.admission:Admission._check_params',
+        'they are not checked',
+        _nothing,
+        f'{UNIT}/test_engine_admission.py::test_invalid_params_are_refused_with_their_path',
+    ),
+)
+
+
+@cache
+def by_test() -> dict[str, Mechanism]:
+    """Return the table by test; each stands in one row, without brackets for all its variants."""
+    found = {m.test: m for m in MECHANISMS}
+    assert len(found) == len(MECHANISMS), 'a test stands in two rows'
+    return found
+
+
+def place(mechanism: Mechanism) -> tuple[Any, str]:
+    """
+    Return the object that holds the attribute, and its name.
+
+    :raises AttributeError: the code has changed and the switch is none any more
+    """
+    module, _, path = mechanism.switch.partition(':')
+    owner: Any = import_module(module)
+    *way, name = path.split('.')
+    for part in way:
+        owner = getattr(owner, part)
+    getattr(owner, name)
+    return owner, name
