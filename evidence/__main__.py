@@ -23,8 +23,8 @@ from evidence.rig import CONFIG, loaded, Rig, running_rig
 from evidence.rounds import measure, Rounds
 
 CONDITIONS = ('idle', 'loaded')
-COUNTS = {'e_stop': 300, 'watchdog': 20, 'stalled': 25, 'close': 25, 'takeover': 25}
-QUICK = {'e_stop': 15, 'watchdog': 1, 'stalled': 2, 'close': 2, 'takeover': 2}
+COUNTS = {'e_stop': 300, 'watchdog': 15, 'stalled': 25, 'close': 25, 'takeover': 25, 'killed': 10}
+QUICK = {'e_stop': 15, 'watchdog': 1, 'stalled': 2, 'close': 2, 'takeover': 2, 'killed': 1}
 LEASE_MS = 300.0
 RUN_S = 1500.0
 
@@ -55,7 +55,7 @@ async def _play(rig: Rig, counts: dict[str, int]) -> Rounds:
     rounds = Rounds(rig)
     async with asyncio.timeout(RUN_S):
         try:
-            await measure(rounds, counts, say)
+            await measure(rounds, counts, say, is_guarded=rig.is_guarded)
         except AssertionError as error:
             raise BenchError('\n'.join(filter(None, [str(error), rig.dead()]))) from error
     return rounds
@@ -87,8 +87,8 @@ def times(arguments: argparse.Namespace) -> int:
     conditions: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix='awp-evidence-') as scratch:
         for name in wanted:
-            folder = Path(scratch) / name
-            folder.mkdir()
+            folder = (arguments.keep or Path(scratch)) / name
+            folder.mkdir(parents=True, exist_ok=True)
             say(f'{name}: starting the robot, the bridge, the safety hardware and the floor')
             with running_rig(folder) as rig:
                 conditions[name] = _condition(name, rig, counts, limits)
@@ -125,6 +125,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     verb.add_argument('--quick', action='store_true', help='few samples, nothing kept')
     verb.add_argument('--only', choices=CONDITIONS, help='one condition; the other is kept')
     verb.add_argument('--out', type=Path, help='JSON file')
+    verb.add_argument('--keep', type=Path, help='folder that keeps the logs of every process')
     verb.set_defaults(run=times)
     soak.add_verb(verbs)
     verb = verbs.add_parser('page', help='draw the page again from the JSON file')

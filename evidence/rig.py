@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 import json
 import os
 from pathlib import Path
 import secrets
 import signal
-from typing import Any
+import sys
+from typing import TypeVar
 
 from bench.processes import Process, REPOSITORY, start_bridge, Worker
 
 CONFIG = REPOSITORY / 'config' / 'sim_arm.yaml'
+GUARDIAN = 'awp_ros_bridge.guardian'
+
+P = TypeVar('P', bound=Process)
 
 
 @dataclass
@@ -27,6 +32,7 @@ class Rig:
     """
 
     folder: Path
+    config: Path
     robot: Worker
     hardware: Worker
     floor: Worker
@@ -34,6 +40,7 @@ class Rig:
     url: str
     token: str
     stalls: Path
+    is_guarded: bool
     processes: list[Process]
 
     def stall(self) -> None:
@@ -44,6 +51,20 @@ class Rig:
     def last_beat_ns(self) -> int:
         """Return when the loop beat last before it was blocked."""
         return int(json.loads(self.stalls.read_text(encoding='ascii'))['last_beat_ns'])
+
+    def kill(self) -> None:
+        """Kill the bridge."""
+        self.bridge.child.kill()
+        self.bridge.child.wait()
+
+    def restart(self) -> None:
+        """Start a bridge after one was killed; it serves under another URL."""
+        self.processes.remove(self.bridge)
+        module = ('evidence.bridge', str(self.stalls))
+        self.bridge, self.url = start_bridge(
+            'bridge', self.folder, self.token, config=self.config, module=module
+        )
+        self.processes.append(self.bridge)
 
     def dead(self) -> str:
         """Say which processes ended by themselves, and their last words; empty for none."""
@@ -69,22 +90,42 @@ def running_rig(folder: Path, config: Path = CONFIG) -> Iterator[Rig]:
 
     :raises BenchError: something does not start
     """
-    with ExitStack() as stack:
-        processes: list[Process] = []
+    processes: list[Process] = []
 
-        def started(process: Any) -> Any:
-            processes.append(process)
-            stack.callback(process.stop)
-            return process
+    def started(process: P) -> P:
+        processes.append(process)
+        return process
 
+    try:
         token, stalls = secrets.token_urlsafe(24), folder / 'stall.json'
         robot = started(Worker('robot', 'evidence.robot', folder))
         hardware = started(Worker('hardware', 'evidence.hardware', folder))
         floor = started(Worker('floor', 'evidence.floor', folder))
+        is_guarded = find_spec(GUARDIAN) is not None
+        if is_guarded:
+            command = [sys.executable, '-m', GUARDIAN, '--config', str(config)]
+            started(Process('guardian', command, folder))
         module = ('evidence.bridge', str(stalls))
         bridge, url = start_bridge('bridge', folder, token, config=config, module=module)
         started(bridge)
-        yield Rig(folder, robot, hardware, floor, bridge, url, token, stalls, processes)
+        yield Rig(
+            folder,
+            config,
+            robot,
+            hardware,
+            floor,
+            bridge,
+            url,
+            token,
+            stalls,
+            is_guarded,
+            processes,
+        )
+    finally:
+        for process in reversed(processes):
+            process.ask_to_end()
+        for process in reversed(processes):
+            process.stop()
 
 
 @contextmanager

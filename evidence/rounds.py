@@ -21,7 +21,7 @@ Samples = dict[str, list[float]]
 
 MS = 1e-6
 ARM = 'arm_01'
-SLOW_MPS = 0.1
+SLOW_MPS = 0.05  # half of the way takes longer than the watchdog
 MOVING_RADPS = 0.1  # slower at the stop, and the way to rest says nothing
 EARLIEST_S, LATEST_S = 0.05, 0.35  # of a stop after the beginning of the move
 STOP_S = 6.0
@@ -38,7 +38,8 @@ class Rounds:
         self.samples: Samples = defaultdict(list)
         self._rig = rig
         self._names = (f'go-{number}' for number in itertools.count())
-        self._targets = itertools.cycle((AWAY_M, HOME_M))
+        self._target, self._behind = AWAY_M, HOME_M
+        self._left = 1.0  # of the way between both that lies before the arm
         self._random = random.Random(seed)
 
     # ------------------------------------------------------------ agents
@@ -60,13 +61,20 @@ class Rounds:
         for _ in range(20):
             agent.notifications.clear()
             agent.frames.clear()
-            name, target = next(self._names), next(self._targets)
-            submit = self._submission(agent, name, to_pose(*target, **more))
+            name = next(self._names)
+            submit = self._submission(agent, name, to_pose(*self._target, **more))
             await as_soon_as_possible(submit)
             said = await agent.status(name, 'executing', 'rejected', 'failed', 'completed')
             if said['state'] == 'executing':
                 return name
         raise AssertionError(f'no move begins: {said}')
+
+    def _stopped(self, said: dict[str, Any]) -> None:
+        """Turn round when less than half of the way is left: no move may end by itself."""
+        self._left *= 1.0 - float(said['aborted_at_progress'])
+        if self._left < 0.5:
+            self._target, self._behind = self._behind, self._target
+            self._left = 1.0 - self._left
 
     @staticmethod
     def _submission(agent: Agent, name: str, params: Any) -> Callable[[], Any]:
@@ -114,6 +122,7 @@ class Rounds:
         self.samples['e_stop_to_agent'].append((told.at_ns - at_ns) * MS)
         said = await agent.status(name)
         assert (said['state'], said['reason']) == ('failed', 'e_stop'), said
+        self._stopped(said)
         await self._keep_rest(cancel_ns)
         await self._say('e_stop', False)
         await agent.event('e_stop_released')
@@ -139,6 +148,7 @@ class Rounds:
         self.samples['watchdog_to_cancel'].append((cancel_ns - at_ns) * MS)
         said = await agent.status(name)
         assert (said['state'], said['reason']) == ('failed', 'connection_lost'), said
+        self._stopped(said)
 
     async def stalled(self, agent: Agent) -> None:
         """Block the loop of the bridge."""
@@ -151,16 +161,18 @@ class Rounds:
         self.samples['stalled_to_cancel'].append((cancel_ns - beat_ns) * MS)
         said = await agent.status(name)
         assert said['state'] == 'failed', said
+        self._stopped(said)
         await self._keep_rest(cancel_ns)
 
     async def close(self) -> None:
         """Close the session of a moving arm."""
         async with self.driver() as agent:
-            await self.go(agent)
+            name = await self.go(agent)
             await self._underway()
             at_ns = time.monotonic_ns()
             await agent.call('session.close')
             answered_ns = time.monotonic_ns()
+            self._stopped(await agent.status(name))
         _, took_ms = await self._rest(at_ns)
         self.samples['close_to_rest'].append(took_ms)
         self.samples['close_to_answer'].append((answered_ns - at_ns) * MS)
@@ -170,20 +182,44 @@ class Rounds:
         """Hand a moving arm over."""
         rig = self._rig
         async with self.driver() as giver, await Agent.connect(rig.url, rig.token) as taker:
-            await self.go(giver)
+            name = await self.go(giver)
             await self._underway()
             token = (await giver.call('session.transfer'))['transfer_token']
             at_ns = time.monotonic_ns()
             await taker.open(ARM, takeover=True, transfer_token=token)
             answered_ns = time.monotonic_ns()
+            self._stopped(await giver.status(name))
             await taker.close()
         _, took_ms = await self._rest(at_ns)
         self.samples['takeover_to_rest'].append(took_ms)
         self.samples['takeover_to_answer'].append((answered_ns - at_ns) * MS)
         assert took_ms <= self.samples['takeover_to_answer'][-1] + 10.0, 'answered before rest'
 
+    async def killed(self) -> None:
+        """Kill the bridge of a moving arm; the guardian is left."""
+        rig = self._rig
+        async with self.driver() as agent:
+            await self._home(agent)
+            await self.go(agent)
+            await self._underway()
+            at_ns = time.monotonic_ns()
+            await asyncio.to_thread(rig.kill)
+            cancel_ns = await self._cancelled(at_ns)
+            self.samples['killed_to_cancel'].append((cancel_ns - at_ns) * MS)
+            await self._keep_rest(cancel_ns)
+        await asyncio.to_thread(rig.restart)
 
-async def measure(rounds: Rounds, counts: dict[str, int], say: Callable[[str], None]) -> None:
+    async def _home(self, agent: Agent) -> None:
+        """Move to where a way begins, and wait."""
+        self._target, self._behind, self._left = HOME_M, AWAY_M, 1.0
+        name = await self.go(agent)
+        assert (await agent.status(name))['state'] == 'completed'
+        self._target, self._behind = AWAY_M, HOME_M
+
+
+async def measure(
+    rounds: Rounds, counts: dict[str, int], say: Callable[[str], None], *, is_guarded: bool
+) -> None:
     """Play every kind of round; the floor in turns with the e-stop: both meet the same noise."""
     async with rounds.driver() as agent:
         for name in ('e_stop', 'watchdog', 'stalled'):
@@ -193,7 +229,10 @@ async def measure(rounds: Rounds, counts: dict[str, int], say: Callable[[str], N
                 if name == 'e_stop':
                     await rounds.floor()
             say(f'{name}: {counts[name]} rounds in {time.monotonic() - began_s:.0f} s')
-    for name in ('close', 'takeover'):
+    for name in ('close', 'takeover', 'killed'):
+        if name == 'killed' and not is_guarded:
+            say('killed: no guardian is installed, not measured')
+            continue
         for _ in range(counts[name]):
             await getattr(rounds, name)()
         say(f'{name}: {counts[name]} rounds')
