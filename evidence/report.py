@@ -139,7 +139,11 @@ def page(body: Json) -> str:
     for condition, found in body['conditions'].items():
         lines += [f'## {titles[condition]}', '']
         if condition == 'loaded':
-            lines += [f'The load is {load}. Images are not bridged in this version.', '']
+            reached = (
+                f'{found["images_hz"]:g} images and {found["agent_messages_hz"]:g} messages to '
+                'agents a second were heard'
+            )
+            lines += [f'The load is {load}; {reached}. Images are not bridged here.', '']
         waited = found.get('waited_for_cores')
         if waited is not None:
             share = f'{100.0 * waited:.0f} %'

@@ -25,6 +25,7 @@ SLOW_MPS = 0.05  # half of the way takes longer than the watchdog
 MOVING_RADPS = 0.1  # slower at the stop, and the way to rest says nothing
 EARLIEST_S, LATEST_S = 0.05, 0.35  # of a stop after the beginning of the move
 STOP_S = 6.0
+WARM_UP = 3  # rounds that are not counted: clients find their servers, code is read
 
 
 class Rounds:
@@ -222,6 +223,10 @@ async def measure(
 ) -> None:
     """Play every kind of round; the floor in turns with the e-stop: both meet the same noise."""
     async with rounds.driver() as agent:
+        for _ in range(WARM_UP):
+            await rounds.e_stop(agent)
+            await rounds.floor()
+        rounds.samples.clear()
         for name in ('e_stop', 'watchdog', 'stalled'):
             began_s = time.monotonic()
             for _ in range(counts[name]):

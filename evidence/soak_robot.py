@@ -25,12 +25,13 @@ from bench.ros import make_executor
 from bench.worker import serve
 
 JOINTS = ['joint_1', 'joint_2']
+ARM, FLOOR = 'arm/follow_joint_trajectory', 'floor/follow_joint_trajectory'
 STATES_HZ = 200.0
 SAFETY_EVERY = 20
 
 
 class SoakRobot:
-    """The server and the topics."""
+    """The two servers and the topics."""
 
     def __init__(self, retain_s: float) -> None:
         """
@@ -46,9 +47,9 @@ class SoakRobot:
             'cancel_callback': self._on_cancel,
             'result_timeout': retain_s,
         }
-        self._server: Any = ActionServer(
-            node, FollowJointTrajectory, 'arm/follow_joint_trajectory', **callbacks
-        )
+        self._servers: list[Any] = [
+            ActionServer(node, FollowJointTrajectory, name, **callbacks) for name in (ARM, FLOOR)
+        ]
         self._states = node.create_publisher(JointState, 'joint_states', 10)
         self._e_stop = node.create_publisher(Bool, 'safety/e_stop', 10)
         self._executor = make_executor(node)
