@@ -18,13 +18,29 @@ from bench.__main__ import Pressure
 from bench.processes import BenchError
 from evidence import report, soak
 from evidence.load import AGENTS, IMAGE_HZ
-from evidence.measures import judged, Limits, missed
+from evidence.measures import judge, judged, Limits, missed
 from evidence.rig import CONFIG, loaded, Rig, running_rig
 from evidence.rounds import measure, Rounds
 
 CONDITIONS = ('idle', 'loaded')
-COUNTS = {'e_stop': 300, 'watchdog': 15, 'stalled': 25, 'close': 25, 'takeover': 25, 'killed': 10}
-QUICK = {'e_stop': 15, 'watchdog': 1, 'stalled': 2, 'close': 2, 'takeover': 2, 'killed': 1}
+COUNTS = {
+    'e_stop': 300,
+    'watchdog': 15,
+    'stalled': 25,
+    'close': 25,
+    'takeover': 25,
+    'killed': 10,
+    'violation': 15,
+}
+QUICK = {
+    'e_stop': 15,
+    'watchdog': 1,
+    'stalled': 2,
+    'close': 2,
+    'takeover': 2,
+    'killed': 1,
+    'violation': 1,
+}
 LEASE_MS = 300.0
 RUN_S = 1500.0
 
@@ -113,9 +129,15 @@ def times(arguments: argparse.Namespace) -> int:
 
 
 def page(_: argparse.Namespace) -> int:
-    """Draw the page again from what is kept."""
-    report.draw(json.loads(report.KEPT.read_text(encoding='utf-8')))
-    return 0
+    """Judge and draw again what is kept."""
+    body = json.loads(report.KEPT.read_text(encoding='utf-8'))
+    config = body['configuration']
+    limits = Limits(config['watchdog_ms'], config['max_abort_ms'], LEASE_MS)
+    for name, found in body['conditions'].items():
+        judge(found['measures'], name, limits)
+    report.write(report.KEPT, report.text_of(body))
+    report.draw(body)
+    return 1 if missed(body['conditions']) else 0
 
 
 def _arguments(words: list[str]) -> argparse.Namespace:

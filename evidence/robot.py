@@ -19,9 +19,11 @@ from typing import Any
 
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionServer, CancelResponse
+from rclpy.parameter import Parameter
 from rclpy.task import Future
 
 from awp_ros_bridge.sim_robot import main as sim_main
+from awp_ros_bridge.sim_robot.description import load_arm_chain, load_urdf
 from awp_ros_bridge.sim_robot.goal_server import GoalServer
 from awp_ros_bridge.sim_robot.node import SimRobot
 from awp_ros_bridge.sim_robot.state_topics import StateTopics
@@ -34,6 +36,7 @@ REST_SAMPLES = 3
 # what stops the arm is the bridge alone.
 MOVED = ('safety/e_stop:=robot/e_stop', 'safety/protective_stop:=robot/protective_stop')
 _KEPT = 20_000
+_WAIT_S = 5.0
 
 
 class Notes:
@@ -42,12 +45,15 @@ class Notes:
 
     :ivar cancels: server kind (``robot`` or ``floor``), goal id, steady ns of receipt.
     :ivar speeds: steady ns and speed of the fastest joint of the arm.
+    :ivar places: steady ns and positions of the joints of the arm.
     """
 
     def __init__(self) -> None:
         self.cancels: deque[tuple[str, str, int]] = deque(maxlen=_KEPT)
         self.speeds: deque[tuple[int, float]] = deque(maxlen=_KEPT)
+        self.places: deque[tuple[int, tuple[float, ...]]] = deque(maxlen=_KEPT)
         self._news = threading.Condition()
+        self._chain = load_arm_chain(load_urdf())
 
     def cancelled(self, kind: str, handle: Any) -> None:
         """Note the receipt of a cancel."""
@@ -87,8 +93,45 @@ class Notes:
         took = None if rested_ns is None or slow < REST_SAMPLES else float(rested_ns - since_ns)
         return [before[-1] if before else 0.0, took]
 
+    def outside(
+        self, since_ns: int, lower_m: list[float], upper_m: list[float], margin_m: float
+    ) -> int | None:
+        """Return when the tip was first seen farther outside of a box than a margin."""
+        for at_ns, positions in list(self.places):
+            if at_ns >= since_ns:
+                tip = self._chain.tip_position(positions)
+                rows = zip(tip, lower_m, upper_m, strict=True)
+                if any(not low - margin_m <= x <= high + margin_m for x, low, high in rows):
+                    return at_ns
+        return None
+
 
 NOTES = Notes()
+
+
+class Faults:
+    """The faults of the robot, which its own loop puts in."""
+
+    def __init__(self) -> None:
+        self.robot: SimRobot | None = None
+        self._wanted: tuple[str, threading.Event] | None = None
+
+    def put(self, text: str) -> bool:
+        """Replace the faults, and wait until that is done."""
+        done = threading.Event()
+        self._wanted = (text, done)
+        return done.wait(_WAIT_S)
+
+    def turn(self) -> None:
+        """Do what is wanted; called in the robot's loop."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is not None and self.robot is not None:
+            (answer,) = self.robot.set_parameters([Parameter('fault', value=wanted[0])])
+            assert answer.successful, answer.reason
+            wanted[1].set()
+
+
+FAULTS = Faults()
 
 
 class EvidenceRobot(SimRobot):
@@ -97,6 +140,7 @@ class EvidenceRobot(SimRobot):
     def __init__(self) -> None:
         super().__init__()
         self._floor_goals: list[tuple[Any, Future[Any]]] = []
+        FAULTS.robot = self
         callbacks: dict[str, Any] = {
             'execute_callback': self._execute_floor,
             'cancel_callback': self._on_floor_cancel,
@@ -115,6 +159,7 @@ class EvidenceRobot(SimRobot):
         return CancelResponse.ACCEPT
 
     def _turn(self) -> None:
+        FAULTS.turn()
         super()._turn()
         for row in list(self._floor_goals):
             handle, done = row
@@ -140,7 +185,9 @@ def _take_notes() -> None:
     def noted_publish(topics: StateTopics) -> None:
         publish(topics)
         speed = max(abs(v) for v in topics._arm.velocities_radps)
-        NOTES.speeds.append((time.monotonic_ns(), speed))
+        now_ns = time.monotonic_ns()
+        NOTES.speeds.append((now_ns, speed))
+        NOTES.places.append((now_ns, tuple(topics._arm.positions_rad)))
 
     GoalServer._on_cancel = noted_cancel  # type: ignore[method-assign]
     StateTopics.publish_joint_states = noted_publish  # type: ignore[method-assign]
@@ -148,7 +195,8 @@ def _take_notes() -> None:
 
 
 def _serve() -> None:
-    serve({'cancel': NOTES.cancel, 'motion': NOTES.motion})
+    commands = {'cancel': NOTES.cancel, 'motion': NOTES.motion, 'outside': NOTES.outside}
+    serve({**commands, 'fault': FAULTS.put})
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -21,6 +21,7 @@ Samples = dict[str, list[float]]
 
 MS = 1e-6
 ARM = 'arm_01'
+NEAR_M = (0.3, 0.0, 0.4)
 SLOW_MPS = 0.05  # half of the way takes longer than the watchdog
 MOVING_RADPS = 0.1  # slower at the stop, and the way to rest says nothing
 EARLIEST_S, LATEST_S = 0.05, 0.35  # of a stop after the beginning of the move
@@ -165,6 +166,38 @@ class Rounds:
         self._stopped(said)
         await self._keep_rest(cancel_ns)
 
+    async def violation(self, agent: Agent) -> None:
+        """Let the arm move farther than commanded, out of its box."""
+        robot, envelope = self._rig.robot, self.measured_envelope(agent)
+        assert envelope is not None
+        lower_m, upper_m = envelope['spatial']['aabb_m']
+        margin_m = envelope['x-ros2.measured_tolerances']['spatial_m']
+        await self._home(agent)
+        agent.notifications.clear()
+        await asyncio.to_thread(robot.call, 'fault', text='overshoot=4')
+        name, params = next(self._names), to_pose(*NEAR_M, max_velocity_mps=2 * SLOW_MPS)
+        since_ns = time.monotonic_ns()
+        await as_soon_as_possible(self._submission(agent, name, params))
+        said = await agent.status(name)
+        told_ns = next(h.at_ns for h in agent.notifications if h.params == said)
+        assert (said['state'], said['reason']) == ('failed', 'envelope'), said
+        await agent.event('envelope_violation')
+        box = {'lower_m': lower_m, 'upper_m': upper_m, 'margin_m': margin_m}
+        seen_ns = await asyncio.to_thread(robot.call, 'outside', since_ns=since_ns, **box)
+        assert seen_ns is not None, 'the arm did not leave its box'
+        self.samples['violation_to_failed'].append((told_ns - seen_ns) * MS)
+        await self._rest(told_ns)
+        await asyncio.to_thread(robot.call, 'fault', text='')
+        await may_move(agent)
+        await self._home(agent)
+
+    @staticmethod
+    def measured_envelope(agent: Agent) -> dict[str, Any] | None:
+        """Return the limits that executed motion is measured against, None where it is not."""
+        rows = agent.manifest['safety_policy'].get('envelopes', ())
+        found: dict[str, Any] | None = next((r for r in rows if r['embodiment'] == ARM), None)
+        return found if found and 'x-ros2.measured_tolerances' in found else None
+
     async def close(self) -> None:
         """Close the session of a moving arm."""
         async with self.driver() as agent:
@@ -227,8 +260,11 @@ async def measure(
             await rounds.e_stop(agent)
             await rounds.floor()
         rounds.samples.clear()
-        for name in ('e_stop', 'watchdog', 'stalled'):
+        for name in ('e_stop', 'watchdog', 'stalled', 'violation'):
             began_s = time.monotonic()
+            if name == 'violation' and rounds.measured_envelope(agent) is None:
+                say('violation: executed motion is not measured by this configuration')
+                continue
             for _ in range(counts[name]):
                 await getattr(rounds, name)(agent)
                 if name == 'e_stop':

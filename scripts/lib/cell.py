@@ -151,9 +151,7 @@ def running_cell(
         children.append(bridge)
         _ready('sim_robot', robot, folder)
         found = _ready('bridge', bridge, folder)
-        yield Cell(
-            str(found['url']), token, robot.pid, bridge.pid, folder, audit, (robot, bridge)
-        )
+        yield Cell(str(found['url']), token, robot.pid, bridge.pid, folder, audit, (robot, bridge))
     finally:
         for child in reversed(children):  # the bridge first: it stops the robot
             _stop(child)

@@ -32,12 +32,23 @@ async def look(cell: Cell) -> tuple[dict[str, object], dict[str, object]]:
     async with connect(
         cell.url, subprotocols=['awp'], additional_headers=headers, ping_interval=None
     ) as ws:
-        await ws.send(_request(1, 'initialize', protocol_versions=['0.1'], agent={
-            'name': 'demo-check', 'version': '1', 'vendor': 'demo',
-        }, consumes_modalities=['text/event+json']))
+        await ws.send(
+            _request(
+                1,
+                'initialize',
+                protocol_versions=['0.1'],
+                agent={
+                    'name': 'demo-check',
+                    'version': '1',
+                    'vendor': 'demo',
+                },
+                consumes_modalities=['text/event+json'],
+            )
+        )
         manifest = json.loads(await ws.recv())['result']
-        await ws.send(_request(2, 'session.open', mode='streaming',
-                               subscribe=[{'channel': 'arm_state'}]))
+        await ws.send(
+            _request(2, 'session.open', mode='streaming', subscribe=[{'channel': 'arm_state'}])
+        )
         while True:
             message = json.loads(await asyncio.wait_for(ws.recv(), 5))
             if message.get('method') == 'obs.frame':

@@ -9,7 +9,8 @@ import numpy as np
 
 PYTHON_HEADERS = re.compile(r'/opt/python/cp\d+-cp\d+/include/python3\.\d+')
 NUMPY_HEADERS = re.compile(
-    r'/opt/python/cp\d+-cp\d+/lib/python3\.\d+/site-packages/numpy/(?:_core|core)/include')
+    r'/opt/python/cp\d+-cp\d+/lib/python3\.\d+/site-packages/numpy/(?:_core|core)/include'
+)
 
 
 def main() -> int:

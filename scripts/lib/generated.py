@@ -8,6 +8,8 @@ from pathlib import Path
 import sys
 from typing import Any
 
+from measured import inlined, reaction_table
+
 from awp_ros_bridge.engine.transitions import RULES
 from awp_ros_bridge.ros.adapters.registry import infos
 from awp_ros_bridge.wire.lifecycle import mermaid
@@ -113,12 +115,13 @@ def _end(row: tuple[str, str | None] | None) -> str:
 
 
 PARTS = {
-    REPOSITORY / 'README.md': {'adapters': adapter_table},
+    REPOSITORY / 'README.md': {'adapters': adapter_table, 'reactions': reaction_table},
     REPOSITORY / 'docs' / 'adapters.md': {'adapters': adapter_pages},
     REPOSITORY / 'docs' / 'lifecycle.md': {
         'diagram': lambda: f'```mermaid\n{mermaid()}\n```',
         'rules': rules_table,
     },
+    REPOSITORY / 'docs' / 'safety' / 'hazards.md': {},
 }
 
 
@@ -142,7 +145,7 @@ def main() -> int:
     old = []
     for path, parts in PARTS.items():
         text = path.read_text(encoding='utf-8')
-        new = filled(text, dict(parts))
+        new = inlined(filled(text, dict(parts)))
         if new != text:
             old.append(str(path.relative_to(REPOSITORY)))
             if not check:

@@ -26,9 +26,7 @@ STALLED = (
     'test/unit/test_transport_delivery.py::'
     'test_a_stalled_receiver_leaves_at_most_one_undelivered_frame_per_channel',
 )
-UNITS = re.compile(
-    r'_(m|rad|s|ms|ns|mps|mps2|radps|radps2|n|nm|kg|hz)$|^(p_m|q)$', re.ASCII
-)
+UNITS = re.compile(r'_(m|rad|s|ms|ns|mps|mps2|radps|radps2|n|nm|kg|hz)$|^(p_m|q)$', re.ASCII)
 # Fields that carry no physical quantity, each with what it is instead.
 WITHOUT_UNIT = {
     'aabb_m': 'metres',

@@ -20,9 +20,10 @@ HEAD = """\
 <!-- Drawn by scripts/sabotage table from test/sabotage/mechanisms.py. -->
 
 A safety mechanism whose loss no test would notice is not tested. `./scripts/sabotage` disables
-each of these for the time of one test, by replacing one attribute of the code, and requires that this
-test fails: by an assertion about a value, not by an error and not by a wait that runs out of time.
-The bridge itself has no way to switch any of them off. `./scripts/test unit` runs the table.
+each of these for the time of one test, by replacing one attribute of the code, and requires that
+this test fails: by an assertion about a value, not by an error and not by a wait that runs out of
+time. The bridge itself has no way to switch any of them off. `./scripts/test unit` runs the
+table.
 
 | mechanism | without it | disabled by replacing | the test that notices |
 | --- | --- | --- | --- |
