@@ -9,12 +9,14 @@ holds to the same file.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 import gc
 import json
 from pathlib import Path
 import signal
 import sys
 import time
+import types
 from typing import Any
 
 from awp_ros_bridge.bridge import main as bridge_main
@@ -22,6 +24,13 @@ from awp_ros_bridge.bridge import wiring
 from awp_ros_bridge.ros.side import RosSide
 
 STALL_S = 0.6
+
+
+def _kind(thing: object) -> str:
+    kind = type(thing)
+    if kind is types.FunctionType:
+        return f'function {thing.__module__}.{thing.__qualname__}'
+    return f'{kind.__module__}.{kind.__qualname__}'
 
 
 class Notes:
@@ -56,7 +65,7 @@ class Notes:
             'engine_goals': len(kernel.goals),
             'actions': sum(len(s.actions) for s in kernel.sessions.values()),
             'replay': sum(len(s.log) for s in kernel.sessions.values()),
-            'objects': len(gc.get_objects()),
+            'types': Counter(_kind(each) for each in gc.get_objects()),
         })  # fmt: skip
 
     def _write(self, body: dict[str, Any]) -> None:

@@ -37,6 +37,7 @@ DISTURBED_SHARE = 0.01  # a machine that starves the bridge trips its dead-man t
 ACKNOWLEDGE_EVERY = 10
 RUN_S = 1500.0
 SAMPLE_EVERY = 250
+GROWN = 12
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Soak:
     :ivar floor_ms: the same without a bridge, on a server with as many retained goals.
     :ivar resident_kb: memory of the bridge by the number of goals that had succeeded.
     :ivar held: what the bridge kept at the end.
+    :ivar types: objects of the bridge by type, when memory had settled and at the end.
     :ivar disturbed: actions that ended as they should not, because something was too late.
     """
 
@@ -55,6 +57,7 @@ class Soak:
     floor_ms: list[float] = field(default_factory=list)
     resident_kb: dict[int, int] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
+    types: list[dict[str, int]] = field(default_factory=list)
     disturbed: list[str] = field(default_factory=list)
 
     def numbers(self) -> dict[str, Any]:
@@ -76,6 +79,13 @@ class Soak:
                 found[f'{name}median_{when}_ms'] = round(percentile(ordered, 0.5), 2)
                 found[f'{name}p95_{when}_ms'] = round(percentile(ordered, 0.95), 2)
         return found
+
+    def grown(self) -> list[str]:
+        """Say of which types there are many more objects than when memory had settled."""
+        first, last = self.types[0], self.types[-1]
+        more = {kind: count - first.get(kind, 0) for kind, count in last.items()}
+        rows = sorted(more.items(), key=lambda row: -row[1])[:GROWN]
+        return [f'{kind}: +{count} to {last[kind]}' for kind, count in rows if count > 100]
 
     def problems(self) -> list[str]:
         """
@@ -137,10 +147,12 @@ class Run:
             self.soak.floor_ms.append(took[0])
             if number % ACKNOWLEDGE_EVERY == 0:
                 await self._acknowledge()
+            if number == SETTLED:
+                await self._held()
             if number % SAMPLE_EVERY == 0:
                 self.soak.resident_kb[number] = _resident_kb(self._bridge)
         await asyncio.sleep(1.0)  # late answers
-        self.soak.held = await self._held()
+        await self._held()
         return self.soak
 
     async def _submit(self, name: str, position_rad: float) -> bool:
@@ -184,12 +196,14 @@ class Run:
         agent.notifications.clear()
         agent.frames.clear()
 
-    async def _held(self) -> dict[str, int]:
+    async def _held(self) -> None:
+        """Ask the bridge what it holds."""
         self._notes.unlink(missing_ok=True)
         os.kill(self._bridge.pid, signal.SIGUSR2)
         await until(self._notes.exists, what='the notes of the bridge')
-        found: dict[str, int] = json.loads(self._notes.read_text(encoding='ascii'))
-        return found
+        found: dict[str, Any] = json.loads(self._notes.read_text(encoding='ascii'))
+        self.soak.types.append(found.pop('types'))
+        self.soak.held = found
 
 
 async def _first(agent: Agent) -> None:
@@ -246,6 +260,8 @@ def soak(arguments: argparse.Namespace) -> int:
         print(f'results kept {retain_s} s, {time.monotonic() - began_s:.0f} s: '
               f'{json.dumps(numbers)}', flush=True)  # fmt: skip
         print(f'  resident kB: {result.resident_kb}', flush=True)
+        for text in result.grown():
+            print(f'  more objects: {text}', flush=True)
         for text in result.disturbed[:5]:
             print(f'  disturbed: {text}', flush=True)
         problems += [f'results kept {retain_s} s: {p}' for p in result.problems()]

@@ -221,3 +221,5 @@ class Admission:
         while session.ended and (session.ended[0].ended_at_ns or 0) < limit:
             old = session.ended.popleft()
             session.actions.pop(old.id, None)
+            if old.goal is not None and old.goal.ended is not None:
+                old.goal = None  # both name each other: only a full collection would free them

@@ -255,6 +255,26 @@ def test_many_hundreds_of_goals_and_refusals_leave_nothing_behind() -> None:
         assert size <= max(first[name] * 1.2, first[name] + 10), (name, first, last)
 
 
+def test_actions_whose_retention_is_over_are_freed_without_a_collection() -> None:
+    world = World(judged=False)
+    world.keeps_log = False
+    agent = world.session()
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(400):
+            agent.submit_now('move', f'a{number}')
+            world.finish()
+            agent.call('ping', origin_ns=1, last_status_seq=BIG - 1)
+            agent.inbox.clear()
+            world.started.clear()
+            world.now_ns += 1000 * MS
+        alive = sum(isinstance(each, Action) for each in gc.get_objects())
+    finally:
+        gc.enable()
+    assert alive <= 40, 'retention is 30 s, one action a second'
+
+
 def test_sessions_that_come_and_go_leave_nothing_behind() -> None:
     world = World(judged=False)
     world.keeps_log = False
