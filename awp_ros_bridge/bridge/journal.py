@@ -56,6 +56,8 @@ class Journal:
                     log.info('%s: %s can run', embodiment, action_type)
             case BehaviorFinished(_ticket, False, detail):
                 log.warning('safe state: not reached: %s', detail)
+            case BehaviorFinished(_ticket, True, detail) if detail:
+                log.info('safe state: reached: %s', detail)
             case _ if log.isEnabledFor(logging.DEBUG) and not isinstance(fact, _UNSHOWN):
                 secret = isinstance(fact, _SECRET)
                 log.debug('> %s', type(fact).__name__ if secret else fact)

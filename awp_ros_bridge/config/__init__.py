@@ -31,6 +31,7 @@ from awp_ros_bridge.config.safety import (
     UnmeasuredRest,
 )
 from awp_ros_bridge.config.server import ServerConfig, SessionConfig
+from awp_ros_bridge.config.stop_steps import CallService, Park, PublishZeros
 
 __all__ = [
     'TF_CHANNEL',
@@ -41,6 +42,7 @@ __all__ = [
     'BridgeConfig',
     'ByCompanion',
     'ByMessage',
+    'CallService',
     'Channel',
     'Condition',
     'Embodiment',
@@ -50,7 +52,9 @@ __all__ = [
     'Kinematics',
     'LoadResult',
     'MeasuredRest',
+    'Park',
     'Problem',
+    'PublishZeros',
     'ResetService',
     'SafetyConfig',
     'SafetyInput',

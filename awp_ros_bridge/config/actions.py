@@ -74,6 +74,14 @@ class ActionConfig(StrictModel):
     """Longest time from a cancel to measured rest; beyond it the action fails (AWP-LIF-010)."""
     ack_timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 2000
     """Longest wait for the server's answer to a goal request; then safe state."""
+    shared_server: bool = True
+    """False: nobody but this bridge sends goals to the server, so an e-stop cancels all of them.
+    True: only the bridge's own goals, by their ids, unless the server does not answer."""
+    downstream: Items[RosName] = ()
+    """Action servers that a planner behind ros_action drives the robot with. All their goals are
+    cancelled when the planner's goal has not ended downstream_after_ms after its cancel."""
+    downstream_after_ms: Annotated[int, Field(ge=50, le=10_000)] = 500
+    """How long a planner gets to obey a cancel before what it drives is cancelled."""
     options: Json = Field(default_factory=dict)
     """Settings of the adapter itself, described with the adapter (docs/adapters.md)."""
 

@@ -10,10 +10,13 @@ import re
 from awp_ros_bridge.config.actions import Adapters
 from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
 from awp_ros_bridge.config.channels import EmbodimentStateChannel, TF_CHANNEL, TopicChannel
+from awp_ros_bridge.config.embodiments import Embodiment
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
 from awp_ros_bridge.config.safety import MeasuredRest, UnmeasuredRest
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
+from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
+from awp_ros_bridge.config.stop_steps import CallService, PublishZeros
 
 Findings = Iterator[Finding]
 
@@ -23,10 +26,10 @@ _MOST_SHARE = 2
 
 def check(config: BridgeConfig, adapters: Adapters | None) -> Findings:
     """Yield what every rule finds; rules about adapters only when they are known."""
-    for rule in (*RULES, *SAFETY_RULES):
+    for rule in (*RULES, *SAFETY_RULES, *STOP_RULES):
         yield from rule(config)
     if adapters is not None:
-        for adapter_rule in ADAPTER_RULES:
+        for adapter_rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES):
             yield from adapter_rule(config, adapters)
 
 
@@ -88,10 +91,11 @@ def declarations_are_used(config: BridgeConfig) -> Findings:
 def lists_have_no_doubles(config: BridgeConfig) -> Findings:
     """Refuse a name that stands twice in a list."""
     for name, embodiment in config.embodiments.items():
-        for key in ('actions', 'channels', 'stop_steps'):
+        for key in ('actions', 'channels'):
             yield from _doubles(('embodiments', name, key), getattr(embodiment, key))
     for name, action in config.actions.items():
         yield from _doubles(('actions', name, 'preemption'), action.preemption or ())
+        yield from _doubles(('actions', name, 'downstream'), action.downstream)
 
 
 def _doubles(path: Path, names: Iterable[str]) -> Findings:
@@ -180,15 +184,25 @@ def _ros_names(config: BridgeConfig) -> Iterator[tuple[Path, str]]:
             value = getattr(action, key)
             if value is not None:
                 yield ('actions', name, key), value
+        for index, server in enumerate(action.downstream):
+            yield ('actions', name, 'downstream', index), server
     for name, channel in config.channels.items():
         if isinstance(channel, TopicChannel):
             yield ('channels', name, 'topic'), channel.topic
     for name, embodiment in config.embodiments.items():
-        here: Path = ('embodiments', name)
-        if isinstance(embodiment.at_rest, MeasuredRest):
-            yield (*here, 'at_rest', 'topic'), embodiment.at_rest.topic
-        for index, each in enumerate(embodiment.safety_inputs):
-            yield (*here, 'safety_inputs', index, 'topic'), each.topic
+        yield from _names_of(('embodiments', name), embodiment)
+
+
+def _names_of(here: Path, embodiment: Embodiment) -> Iterator[tuple[Path, str]]:
+    if isinstance(embodiment.at_rest, MeasuredRest):
+        yield (*here, 'at_rest', 'topic'), embodiment.at_rest.topic
+    for index, each in enumerate(embodiment.safety_inputs):
+        yield (*here, 'safety_inputs', index, 'topic'), each.topic
+    for index, step in enumerate(embodiment.stop_steps):
+        if isinstance(step, PublishZeros):
+            yield (*here, 'stop_steps', index, 'topic'), step.topic
+        elif isinstance(step, CallService):
+            yield (*here, 'stop_steps', index, 'service'), step.service
 
 
 def serving_is_guarded(config: BridgeConfig) -> Findings:

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, Text
-from awp_ros_bridge.config.safety import AtRest, Envelope, SafetyInput, StopStep
+from awp_ros_bridge.config.safety import AtRest, Envelope, SafetyInput
+from awp_ros_bridge.config.stop_steps import StopStep
 
 
 class UrdfTopic(StrictModel):
@@ -61,7 +62,10 @@ class Embodiment(StrictModel):
     multi_bind_group: Identifier | None = None
     """Embodiments of one group can be bound together by one session (AWP-MAN-007)."""
     stop_steps: Annotated[Items[StopStep], Field(min_length=1)] = ('cancel_goals', 'wait_at_rest')
-    """Steps that realise the safe-state behaviour, in order: cancel_goals, wait_at_rest."""
+    """Steps that realise the safe-state behaviour: cancel_goals first, wait_at_rest last, between
+    them mappings with step: publish_zeros, call_service or park. Cancels, zeros and service calls
+    begin at once and together; park follows measured rest. stay_in_place says that this body has
+    nothing to do for a world that parks."""
     at_rest: AtRest
     """How rest is measured: {topic, joints, max_velocity_radps, ...}, or say
     {unmeasured: true, settle_ms: ...}."""

@@ -22,6 +22,7 @@ from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import unit_of
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
 from awp_ros_bridge.config.schema import flatten
+from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
 
 _INTRO = """\
 # Configuration
@@ -210,12 +211,16 @@ def _words(annotation: Any, metadata: Iterable[Any], unit: str) -> str:
 
 def _compound(origin: Any, inner: tuple[Any, ...], unit: str) -> str:
     if origin is Literal:
-        return ' or '.join(f'`{str(each).lower()}`' for each in inner)
+        return ' or '.join(f'`{_literal(each)}`' for each in inner)
     if origin is dict:
         return f'mapping of {_words(inner[0], (), "")} to {_words(inner[1], (), unit)}'
     if Ellipsis in inner:
         return f'list of {_words(inner[0], (), unit)}'
     return f'list of {len(inner)}: each {_words(inner[0], (), unit)}'
+
+
+def _literal(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
@@ -243,9 +248,9 @@ def _bounds(notes: list[Any], unit: str) -> str:
 
 def _rules() -> str:
     lines = ['## Rules between values', '', 'The loader applies these to the file as a whole.', '']
-    lines += [f'- {_first_line(rule)}' for rule in (*RULES, *SAFETY_RULES)]
+    lines += [f'- {_first_line(rule)}' for rule in (*RULES, *SAFETY_RULES, *STOP_RULES)]
     lines += ['', 'And these where the adapters are installed:', '']
-    lines += [f'- {_first_line(rule)}' for rule in ADAPTER_RULES]
+    lines += [f'- {_first_line(rule)}' for rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES)]
     return '\n'.join([*lines, ''])
 
 

@@ -32,7 +32,6 @@ from awp_ros_bridge.engine.inputs import Meaning
 
 BEHAVIORS = ('hold', 'safe_stop', 'park')
 Scalar = bool | int | float | str
-StopStep = Literal['cancel_goals', 'wait_at_rest']
 Velocity = Annotated[float, Gt(0), Le(100)]
 
 

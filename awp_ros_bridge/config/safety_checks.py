@@ -81,16 +81,6 @@ def _input(path: Path, each: SafetyInput) -> Findings:
         )
 
 
-def stop_steps_are_ordered(config: BridgeConfig) -> Findings:
-    """Require that goals end first and rest is waited for last."""
-    for name, embodiment in config.embodiments.items():
-        path: Path = ('embodiments', name, 'stop_steps')
-        if embodiment.stop_steps[0] != 'cancel_goals':
-            yield Finding(path, 'cancel_goals is not the first step', 'begin with cancel_goals')
-        if 'wait_at_rest' in embodiment.stop_steps[:-1]:
-            yield Finding(path, 'wait_at_rest is not the last step', 'end with wait_at_rest')
-
-
 def limits_are_offered(config: BridgeConfig) -> Findings:
     """Refuse limits that this version cannot keep (AWP-ENV-002, AWP-ENV-005)."""
     for name, embodiment in config.embodiments.items():
@@ -128,7 +118,6 @@ SAFETY_RULES = (
     inputs_are_there,
     inputs_have_names,
     inputs_can_be_safe,
-    stop_steps_are_ordered,
     limits_are_offered,
     guardian_is_offered,
 )

@@ -19,6 +19,8 @@ class BeginBehavior:
     Answered by :class:`BehaviorFinished` with the same ticket, within ``bound_ns``.
 
     :param cause: what called for it, for logs and reports.
+    :param park_goal: goal id for a step that parks the robot, 32 hex digits; empty where nothing
+        may be moved.
     """
 
     ticket: int
@@ -26,6 +28,7 @@ class BeginBehavior:
     behavior: str
     cause: str
     bound_ns: int
+    park_goal: str = ''
 
 
 @dataclass(frozen=True, slots=True)

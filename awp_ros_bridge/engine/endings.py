@@ -152,7 +152,8 @@ class Endings:
         """Fail an action whose abort ran into its bound; the embodiment goes to safe state."""
         bound_ms = action.policy.max_abort_ns // 1_000_000
         is_open = action.goal is not None and action.goal.ended is None
-        what = 'its goal did not end' if is_open else 'the robot is not at rest'
+        server = action.policy.server
+        what = f'its goal on {server} did not end' if is_open else 'the robot is not at rest'
         self.give_up(action, f'{what} within max_abort_ms {bound_ms}')
 
     def give_up(self, action: Action, why: str) -> None:

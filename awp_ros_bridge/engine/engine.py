@@ -25,6 +25,7 @@ from awp_ros_bridge.engine.inputs import (
     FrameTreeChanged,
     GoalAccepted,
     GoalEnded,
+    GoalNoted,
     GoalProgressed,
     Input,
     ObservationCaptured,
@@ -124,6 +125,7 @@ class Engine:
                 GoalAccepted()
                 | GoalProgressed()
                 | GoalEnded()
+                | GoalNoted()
                 | RestReached()
                 | BehaviorFinished()
                 | ResetFinished()
@@ -180,6 +182,7 @@ class Engine:
         fact: GoalAccepted
         | GoalProgressed
         | GoalEnded
+        | GoalNoted
         | RestReached
         | BehaviorFinished
         | ResetFinished,
@@ -192,6 +195,8 @@ class Engine:
                 kernel.execution.goal_progressed(goal_id, progress)
             case GoalEnded(goal_id, outcome, detail):
                 kernel.execution.goal_ended(goal_id, outcome, detail)
+            case GoalNoted(goal_id, detail):
+                kernel.execution.goal_noted(goal_id, detail)
             case RestReached(ticket, measured):
                 if not kernel.endings.rest_reached(ticket, measured=measured):
                     kernel.safety.rest_reached(ticket)

@@ -238,6 +238,12 @@ class Execution:
         if action.state is ActionState.EXECUTING:
             self._report_progress(action)
 
+    def goal_noted(self, goal_id: str, detail: str) -> None:
+        """Keep what else was done to end a goal, for the end of its action."""
+        goal = self._kernel.goals.get(goal_id)
+        if goal is not None and not goal.action.is_terminal:
+            goal.action.notes.append(detail)
+
     def goal_ended(self, goal_id: str, outcome: GoalOutcome, detail: str) -> None:
         """Let a goal go; its action ends, or waits for rest, or was over before."""
         goal = self._kernel.goals.pop(goal_id, None)

@@ -138,6 +138,14 @@ class GoalEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalNoted:
+    """Something else than its cancel was done to end a goal; for the detail of its action."""
+
+    goal_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class RestReached:
     """
     Answer to :class:`AwaitRest`: three or more samples since the request, all below the bound.
@@ -315,6 +323,7 @@ Input = (
     | GoalAccepted
     | GoalProgressed
     | GoalEnded
+    | GoalNoted
     | RestReached
     | BehaviorFinished
     | SafetyChanged

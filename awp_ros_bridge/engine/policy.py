@@ -67,7 +67,7 @@ class EmbodimentPolicy:
 
     :param envelope: its entry of ``safety_policy.envelopes``, None when no limit is declared.
     :param behavior_bound_ns: longest time its safe-state steps may take.
-    :param inputs_required: names of safety inputs that must have spoken before motion.
+    :param parks: True where those steps may move the robot by a goal.
     """
 
     id: str
@@ -77,6 +77,7 @@ class EmbodimentPolicy:
     max_action_rate_hz: float | None = None
     multi_bind_group: str | None = None
     behavior_bound_ns: int = REST_BOUND_NS
+    parks: bool = False
 
 
 class RefusalKind(StrEnum):

@@ -44,7 +44,12 @@ class Safety:
         self._behaviors[ticket] = (embodiment, then)
         embodiment.behavior_ticket = ticket
         bound = embodiment.policy.behavior_bound_ns
-        kernel.emit(BeginBehavior(ticket, embodiment.id, kernel.policy.behavior, cause, bound))
+        may_move = embodiment.policy.parks and embodiment.permits_motion
+        may_move = may_move and not embodiment.e_stop_active and not kernel.shutting_down
+        park_goal = kernel.ids.goal_id() if may_move else ''
+        kernel.emit(
+            BeginBehavior(ticket, embodiment.id, kernel.policy.behavior, cause, bound, park_goal)
+        )
         kernel.deadlines.set(
             ('behavior', ticket),
             kernel.now_ns + bound + BEHAVIOR_GRACE_NS,

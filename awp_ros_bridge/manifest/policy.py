@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from awp_ros_bridge.config import BridgeConfig, Embodiment
+from awp_ros_bridge.config.stop_steps import extra_ms, parks
 from awp_ros_bridge.engine.policy import (
     ActionPolicy,
     ChannelPolicy,
@@ -118,6 +119,7 @@ def _embodiment(
     config: BridgeConfig, name: str, embodiment: Embodiment, envelope: Json | None
 ) -> EmbodimentPolicy:
     bound_ms = max(config.actions[action].max_abort_ms for action in embodiment.actions)
+    steps = embodiment.stop_steps
     return EmbodimentPolicy(
         id=name,
         actions=frozenset(embodiment.actions),
@@ -125,5 +127,6 @@ def _embodiment(
         envelope=envelope,
         max_action_rate_hz=None if envelope is None else envelope.get('max_action_rate_hz'),
         multi_bind_group=embodiment.multi_bind_group,
-        behavior_bound_ns=bound_ms * _NS_PER_MS,
+        behavior_bound_ns=(bound_ms + extra_ms(steps)) * _NS_PER_MS,
+        parks=bool(parks(steps)),
     )

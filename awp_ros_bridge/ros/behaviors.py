@@ -1,23 +1,36 @@
-"""Owns the safe-state steps of an embodiment, run on the safety thread, each within the bound."""
+"""
+Owns the safe-state behaviour of an embodiment, run on the safety thread, each step bounded.
+
+What only stops begins at once and together: cancels by id, zeros, stop services. When all of it is
+over, the robot is measured at rest; then, where the configuration parks it and it may move, the
+park goal, and rest again. Every step is reported, whatever became of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 import time
 
-from awp_ros_bridge.config import BridgeConfig
 from awp_ros_bridge.engine.effects import BeginBehavior
 from awp_ros_bridge.engine.inputs import BehaviorFinished, Input
 from awp_ros_bridge.ros.cancels import Canceller
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals, Stage
+from awp_ros_bridge.ros.park import Parking
 from awp_ros_bridge.ros.plan import MS
 from awp_ros_bridge.ros.rest import RestMonitor
 from awp_ros_bridge.ros.runtime import RosThread
+from awp_ros_bridge.ros.stop_actuators import StepReport
+from awp_ros_bridge.ros.stop_plan import StopPlan
+from awp_ros_bridge.ros.stop_rounds import StopRounds
 
 
 class BehaviorRunner:
-    """Answers every :class:`BeginBehavior` once; runs of one embodiment may overlap."""
+    """
+    Answers every :class:`BeginBehavior` once; runs of one embodiment may overlap.
+
+    :param canceller: of the calling thread.
+    """
 
     def __init__(
         self,
@@ -26,14 +39,18 @@ class BehaviorRunner:
         canceller: Callable[[], Canceller],
         goals: LiveGoals,
         rest: RestMonitor,
-        config: BridgeConfig,
+        plans: Mapping[str, StopPlan],
+        rounds: StopRounds,
+        parking: Parking,
     ) -> None:
         self.thread = thread
         self.post = post
         self.canceller = canceller
         self.goals = goals
         self.rest = rest
-        self._steps = {name: each.stop_steps for name, each in config.embodiments.items()}
+        self.rounds = rounds
+        self.parking = parking
+        self._plans = plans
         self._runs: list[_Run] = []
 
     def begin(self, effect: BeginBehavior, started_ns: int, goals: Sequence[LiveGoal]) -> None:
@@ -43,12 +60,12 @@ class BehaviorRunner:
         :param started_ns: steady time of the decision, from which the bound counts.
         :param goals: the embodiment's goals at that time; younger ones are not meant.
         """
-        run = _Run(self, effect, started_ns, self._steps[effect.embodiment], goals)
+        run = _Run(self, effect, started_ns, self._plans[effect.embodiment], goals)
         self._runs.append(run)
-        run.next_step()
+        run.begin()
 
     def cancel_answered(self, goal: LiveGoal) -> None:
-        """Look again at the steps that wait for this cancel."""
+        """Look again at the behaviours that wait for this cancel."""
         for run in list(self._runs):
             run.look_at_cancel(goal)
 
@@ -58,91 +75,171 @@ class BehaviorRunner:
 
 
 class _Run:
+    """One behaviour: stopping, rest, parking, rest."""
+
     def __init__(
         self,
         owner: BehaviorRunner,
         effect: BeginBehavior,
         started_ns: int,
-        steps: Sequence[str],
+        plan: StopPlan,
         goals: Sequence[LiveGoal],
     ) -> None:
         self._owner = owner
         self._effect = effect
-        self._steps = list(steps)
+        self._plan = plan
         self._goals = goals
-        self._step = ''
-        self._waiting: dict[str, LiveGoal] = {}
-        self._problems: list[str] = []
-        self._notes: list[str] = []
+        self._stage = 'stopping'
+        self._cancels: dict[str, LiveGoal] = {}
+        self._steps: set[str] = set()
+        self._reports: list[StepReport] = []
+        self._parked: LiveGoal | None = None
+        self._since_ns = started_ns
         self._forget: list[Callable[[], None]] = []
-        self._deadline = owner.thread.call_at(started_ns + effect.bound_ns, self._on_bound)
+        thread = owner.thread
+        self._deadlines = [thread.call_at(started_ns + effect.bound_ns, self._on_bound)]
+        if plan.park is not None:  # what stops may not use up the time of the park goal
+            bound_ns = max(0, effect.bound_ns - plan.park.bound_ms * MS)
+            self._deadlines.append(thread.call_at(started_ns + bound_ns, self._on_stop_bound))
 
-    def next_step(self) -> None:
-        if not self._steps:
-            self._finish()
-            return
-        self._step = self._steps.pop(0)
-        if self._step == 'cancel_goals':
-            self._cancel_goals()
-        elif self._step == 'wait_at_rest':
-            self._wait_at_rest()
-        else:
-            self._problems.append(f'step {self._step!r} is not known')
-            self.next_step()
+    # ------------------------------------------------------------ stopping
 
-    def _cancel_goals(self) -> None:
+    def begin(self) -> None:
+        """Begin everything that only stops."""
         for goal in self._goals:
             self._owner.canceller().cancel(goal)
         # over when each is confirmed by its server, or has ended
-        self._waiting = {goal.goal_id: goal for goal in self._goals}
+        self._cancels = {goal.goal_id: goal for goal in self._goals}
+        # joined first: a step may report while this call lasts
+        self._steps = set(
+            self._owner.rounds.follow(self._effect.embodiment, self._on_step)
+        ) - {report.step for report in self._reports}
         for goal in self._goals:
-            ended = partial(self._owner.thread.post, self._settle, goal.goal_id)
+            ended = partial(self._owner.thread.post, self._settle, goal)
             self._forget.append(self._owner.goals.watch([goal.goal_id], ended))
             self.look_at_cancel(goal)
-        if not self._goals:
-            self.next_step()
+        self._look()
 
     def look_at_cancel(self, goal: LiveGoal) -> None:
-        if goal.goal_id not in self._waiting:
+        if goal.goal_id not in self._cancels:
             return
         if goal.cancel is Cancel.CONFIRMED:
-            self._settle(goal.goal_id)
+            self._settle(goal)
         elif goal.cancel is Cancel.REFUSED and goal.stage is Stage.ACCEPTED:
-            self._problems.append(f'cancel_goals: {goal.cancel_detail}')
-            self._settle(goal.goal_id)
+            self._report('cancel_goals', False, goal.cancel_detail)
+            self._settle(goal)
 
-    def _settle(self, goal_id: str) -> None:
-        if self._step != 'cancel_goals' or self._waiting.pop(goal_id, None) is None:
+    def _settle(self, goal: LiveGoal) -> None:
+        if self._cancels.pop(goal.goal_id, None) is not None:
+            self._look()
+
+    def _on_step(self, report: StepReport) -> None:
+        if self._stage == 'over':
             return
-        if not self._waiting:
-            self.next_step()
+        self._reports.append(report)
+        self._steps.discard(report.step)
+        self._look()
 
-    def _wait_at_rest(self) -> None:
-        since_ns = time.monotonic_ns()
+    def _look(self) -> None:
+        if self._stage != 'stopping' or self._cancels or self._steps:
+            return
+        if self._goals:
+            servers = ', '.join(sorted({goal.server for goal in self._goals}))
+            said = f'{len(self._goals)} on {servers}'
+            if not self._has_failed('cancel_goals'):
+                self._report('cancel_goals', True, said)
+        self._rest('resting', self._park if self._plan.park is not None else self._finish)
+
+    # ------------------------------------------------------------ rest
+
+    def _rest(self, stage: str, then: Callable[[], None]) -> None:
+        self._stage = stage
+        self._since_ns = time.monotonic_ns()
+        if not self._plan.waits_for_rest and self._plan.park is None:
+            then()
+            return
+
+        def rested(measured: bool) -> None:
+            if self._stage == stage:
+                waited_ms = (time.monotonic_ns() - self._since_ns) // MS
+                said = f'at rest after {waited_ms} ms' if measured else 'rest not measured'
+                self._report('wait_at_rest', True, said)
+                then()
+
         embodiment = self._effect.embodiment
-        self._forget.append(self._owner.rest.await_rest(embodiment, since_ns, self._on_rest))
+        self._forget.append(self._owner.rest.await_rest(embodiment, self._since_ns, rested))
 
-    def _on_rest(self, measured: bool) -> None:
-        if not measured:
-            self._notes.append('rest not measured')
-        self.next_step()
+    # ------------------------------------------------------------ parking
 
-    def _on_bound(self) -> None:
-        passed_ms = self._effect.bound_ns // MS
-        waited = f'{self._step} was not done within {passed_ms} ms'
-        if self._step == 'cancel_goals':
-            servers = sorted({goal.server for goal in self._waiting.values()})
-            waited = f'{waited}: {", ".join(servers)} did not confirm'
-        elif self._step == 'wait_at_rest':
-            waited = f'{waited}: {self._effect.embodiment} was not measured at rest'
-        self._problems.append(waited)
+    def _park(self) -> None:
+        step = self._plan.park
+        assert step is not None
+        self._stage = 'parking'
+        if not self._effect.park_goal:
+            self._report(step.label, False, 'not sent, the robot must not move')
+        elif any(not report.ok for report in self._reports):
+            self._report(step.label, False, 'not sent, it was not stopped as configured')
+        else:
+            self._since_ns = time.monotonic_ns()
+            bound_ns = step.timeout_ms * MS
+            self._deadlines.append(self._owner.thread.call_later(bound_ns, self._on_park_bound))
+            begin = self._owner.parking.begin
+            self._parked = begin(
+                self._effect.embodiment, step, self._effect.park_goal, self._on_parked
+            )
+            return
         self._finish()
 
+    def _on_parked(self, ok: bool, detail: str) -> None:
+        if self._stage != 'parking':
+            return
+        assert self._plan.park is not None
+        self._report(self._plan.park.label, ok, detail)
+        self._rest('resting again', self._finish)
+
+    def _on_park_bound(self) -> None:
+        """Cancel a park goal that takes too long; its end is waited for until the bound."""
+        if self._stage == 'parking' and self._parked is not None:
+            self._owner.canceller().cancel(self._parked)
+
+    # ------------------------------------------------------------ the end
+
+    def _on_stop_bound(self) -> None:
+        if self._stage in {'stopping', 'resting'}:
+            self._on_bound()
+
+    def _on_bound(self) -> None:
+        park = self._plan.park
+        step, why = '', ''
+        if self._stage == 'stopping':
+            servers = ', '.join(sorted({goal.server for goal in self._cancels.values()}))
+            waits = [f'{servers} did not confirm'] if servers else []
+            step, why = 'cancel_goals', ', '.join([*waits, *sorted(self._steps)])
+        elif self._stage == 'parking' and park is not None:
+            step, why = park.label, 'its goal has not ended'
+            if self._parked is not None:
+                self._owner.canceller().cancel(self._parked)
+        else:
+            step, why = 'wait_at_rest', f'{self._effect.embodiment} was not measured at rest'
+        passed_ms = self._effect.bound_ns // MS
+        self._report(step, False, f'was not done within {passed_ms} ms: {why}')
+        self._finish()
+
+    def _report(self, step: str, ok: bool, detail: str) -> None:
+        self._reports.append(StepReport(step, ok, detail))
+
+    def _has_failed(self, step: str) -> bool:
+        return any(report.step == step and not report.ok for report in self._reports)
+
     def _finish(self) -> None:
-        self._deadline.cancel()
-        self._step = ''
+        self._stage = 'over'
+        for deadline in self._deadlines:
+            deadline.cancel()
         for forget in self._forget:
             forget()
         self._owner.finished(self)
-        detail = '; '.join(self._problems + self._notes)
-        self._owner.post(BehaviorFinished(self._effect.ticket, not self._problems, detail))
+        failed = [report for report in self._reports if not report.ok]
+        done = [report for report in self._reports if report.ok]
+        notes = [note for goal in self._goals for note in goal.notes]
+        detail = '; '.join(map(str, [*failed, *notes, *done]))  # what matters first
+        self._owner.post(BehaviorFinished(self._effect.ticket, not failed, detail))

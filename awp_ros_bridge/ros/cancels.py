@@ -1,28 +1,20 @@
-"""
-Owns the sending of cancels by goal id, through service clients that were matched in advance.
-
-A plain client of ``<action>/_action/cancel_goal`` reads no status array, so nothing delays it.
-"""
+"""Owns the cancel of a live goal: one request whoever asks first, and what became of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 import logging
 from typing import Any
 
 from action_msgs.srv import CancelGoal
-from rclpy.client import Client
-from rclpy.node import Node
-from unique_identifier_msgs.msg import UUID
 
+from awp_ros_bridge.ros.cancel_clients import CancelClients
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
-from awp_ros_bridge.ros.runtime import Deadline, RosThread
+from awp_ros_bridge.ros.runtime import RosThread
 
 _LOG = logging.getLogger(__name__)
 
 RETRY_NS = 30_000_000  # a cancel that overtook its goal is repeated until the goal is known
-ANSWER_NS = 1_000_000_000  # then the wait is named; the answer still counts
-FORGET_NS = 20_000_000_000
 
 _Response = CancelGoal.Response
 _ANSWERS = {
@@ -42,70 +34,54 @@ class Canceller:
     """
     Sends cancels from one thread's node; one request per goal whoever asks first.
 
-    :param services: full name of the cancel service, by server.
+    :param clients: of the same thread.
     :param on_answer: told on this thread what became of a cancel; SENT: no answer in time.
+    :param on_sent: told on this thread that a cancel has left.
     """
 
     def __init__(
         self,
-        node: Node,
         thread: RosThread,
-        services: Mapping[str, str],
+        clients: CancelClients,
         goals: LiveGoals,
         on_answer: Answered,
+        on_sent: Callable[[LiveGoal], None] = lambda goal: None,
     ) -> None:
         self._thread = thread
+        self._clients = clients
         self._goals = goals
         self._on_answer = on_answer
-        self._clients: dict[str, Client[Any, Any]] = {
-            server: node.create_client(CancelGoal, name) for server, name in services.items()
-        }
+        self._on_sent = on_sent
 
     def is_ready(self, server: str) -> bool:
         """Tell whether a cancel would reach the server; any thread."""
-        client = self._clients.get(server)
-        return client is not None and client.service_is_ready()
+        return self._clients.is_ready(server)
 
     @property
     def outstanding(self) -> int:
         """Number of cancels without an answer."""
-        return sum(len(client._pending_requests) for client in self._clients.values())
+        return self._clients.outstanding
 
     def cancel(self, goal: LiveGoal) -> bool:
         """Send the cancel unless it is under way; a service or built-in has none."""
-        client = self._clients.get(goal.server)
-        if client is None or not self._goals.claim_cancel(goal):
+        if goal.server not in self._clients.servers or not self._goals.claim_cancel(goal):
             return False
-        request = CancelGoal.Request()
-        request.goal_info.goal_id = UUID(uuid=list(goal.uuid))
-        future = client.call_async(request)
-        self._watch(client, future, goal)
+        self._clients.cancel(
+            goal.server,
+            goal.uuid,
+            lambda response: self._answered(goal, response),
+            lambda: self._late(goal),
+        )
         _LOG.debug('> cancel goal=%s server=%s', goal.goal_id, goal.server)
+        self._on_sent(goal)
         return True
 
-    def _watch(self, client: Client[Any, Any], future: Any, goal: LiveGoal) -> None:
-        def late() -> None:
-            self._late(client, future, goal, box)
-
-        box: list[Deadline] = [self._thread.call_later(ANSWER_NS, late)]
-
-        def done(_: Any) -> None:
-            box[0].cancel()
-            self._answered(goal, future.result())
-
-        future.add_done_callback(self._thread.guard(done))
-
-    def _late(
-        self, client: Client[Any, Any], future: Any, goal: LiveGoal, box: list[Deadline]
-    ) -> None:
-        detail = f'{goal.server} did not answer the cancel within {ANSWER_NS // 1_000_000} ms'
+    def _late(self, goal: LiveGoal) -> None:
+        detail = f'{goal.server} did not answer the cancel within {self._clients.answer_ms} ms'
         _LOG.warning('goal=%s %s', goal.goal_id, detail)
-        box[0] = self._thread.call_later(FORGET_NS, lambda: client.remove_pending_request(future))
         self._on_answer(goal, Cancel.SENT, detail)
 
     def _answered(self, goal: LiveGoal, response: Any) -> None:
-        if response is None:
-            return
         named = any(bytes(info.goal_id.uuid) == goal.uuid for info in response.goals_canceling)
         state, said = Cancel.CONFIRMED, ''
         if response.return_code != _Response.ERROR_NONE or not named:

@@ -39,22 +39,20 @@ from awp_ros_bridge.engine.inputs import (
     RestReached,
 )
 from awp_ros_bridge.ros.beat import DeadMan
-from awp_ros_bridge.ros.behaviors import BehaviorRunner
-from awp_ros_bridge.ros.cancels import Canceller
 from awp_ros_bridge.ros.capture_time import Clocks
 from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
-from awp_ros_bridge.ros.names import action_part
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
 from awp_ros_bridge.ros.observations import Observations
-from awp_ros_bridge.ros.plan import action_plans, Adapters
+from awp_ros_bridge.ros.plan import action_plans, ActionPlan, Adapters
 from awp_ros_bridge.ros.reset import WorldReset
 from awp_ros_bridge.ros.rest import RestMonitor
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.safety_inputs import SafetyInputs
 from awp_ros_bridge.ros.status import EmbodimentStatus
-from awp_ros_bridge.ros.stop import LocalStop, StopGate
+from awp_ros_bridge.ros.stop import StopGate
+from awp_ros_bridge.ros.stopping import Stopping
 
 _LOG = logging.getLogger(__name__)
 
@@ -97,14 +95,20 @@ class RosGateway:
         self.observations_thread = RosThread('observations', self._on_fatal)
         self.gate = StopGate(config.embodiments)
         self.goals = LiveGoals()
-        self._cancellers: dict[RosThread, Canceller] = {}
-        self.local_stop = LocalStop(self.gate, self.goals, post, self._canceller)
+        self._stopping = Stopping(
+            config,
+            self._plans,
+            post,
+            self.safety_thread,
+            self.goals_thread,
+            self.gate,
+            self.goals,
+            self._send_goal,
+        )
+        self.local_stop = self._stopping.local_stop
         self.rest = RestMonitor(self.safety_thread, post, self.local_stop, config)
         self.inputs = SafetyInputs(self.safety_thread, self.local_stop, config)
         self.dead_man = DeadMan(self.safety_thread, self.local_stop, config.embodiments)
-        self._behaviors = BehaviorRunner(
-            self.safety_thread, post, self._canceller, self.goals, self.rest, config
-        )
         self._reset = WorldReset(self.goals_thread, post)
         self._status = EmbodimentStatus(
             self.goals_thread, config.embodiments, self.gate.is_open, self.rest.at_rest
@@ -132,21 +136,16 @@ class RosGateway:
         self._nodes = [main, safety, observing]
         for embodiment in self._config.embodiments:
             self.local_stop.engage(embodiment, LIFECYCLE, Meaning.NOT_READY, 'not activated yet')
-        servers = {p.server for p in self._plans.values() if p.kind == 'action'}
-        services = {server: action_part(main, server, 'cancel_goal') for server in servers}
-        for node, thread in ((safety, self.safety_thread), (main, self.goals_thread)):
-            self._cancellers[thread] = Canceller(
-                node, thread, services, self.goals, self._on_cancel_answer
-            )
+        self._stopping.start(safety, main, self.rest, self._on_cancel_answer)
         self._desk = GoalDesk(
             main,
             self.goals_thread,
-            self._post,
+            self._stopping.parking.post,
             self.gate,
             self.goals,
             self._plans,
-            self._cancellers[self.goals_thread],
-            self._cancellers[self.safety_thread],
+            self._stopping.canceller_of(self.goals_thread),
+            self._stopping.canceller_of(self.safety_thread),
             self.rest,
         )
         self._reset.start(main, self._config)
@@ -170,7 +169,7 @@ class RosGateway:
         ends_s = time.monotonic() + timeout_s
         for embodiment in self._config.embodiments:
             self.gate.shut(embodiment, ENDING, 'the bridge is ending')
-            self.safety_thread.post(self.local_stop.cancel_all, embodiment)
+            self._stopping.end(embodiment)
         while len(self.goals) and time.monotonic() < ends_s and self._main is not None:
             time.sleep(0.01)
         ended = not len(self.goals)
@@ -202,9 +201,7 @@ class RosGateway:
                 self.goals.want_cancel(effect.goal_id)
                 self.goals_thread.post(self._require_desk().cancel, effect.goal_id)
             case BeginBehavior():
-                withdrawn = self.goals.withdraw(effect.embodiment)
-                now_ns = time.monotonic_ns()
-                self.safety_thread.post(self._behaviors.begin, effect, now_ns, withdrawn)
+                self._stopping.begin(effect)
             case AwaitRest():
                 self._await_rest(effect)
             case ResetWorld():
@@ -232,6 +229,9 @@ class RosGateway:
             is_cancellable=plan.kind == 'action',
         )
         self.goals.add(live)
+        self._send_goal(effect, plan, live)
+
+    def _send_goal(self, effect: StartGoal, plan: ActionPlan, live: LiveGoal) -> None:
         self.goals_thread.post(self._require_desk().start, effect, plan, live)
 
     def _await_rest(self, effect: AwaitRest) -> None:
@@ -315,14 +315,8 @@ class RosGateway:
         self._clock_watch = ClockWatch(self.observations_thread, clocks)
         self._clock_watch.start()
 
-    def _canceller(self) -> Canceller:
-        """Return the canceller of the calling thread, the safety or the goals thread."""
-        mine = self.safety_thread if self.safety_thread.is_current else self.goals_thread
-        return self._cancellers[mine]
-
     def _on_cancel_answer(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
         self.goals_thread.post(self._require_desk().cancel_answered, goal, answer, detail)
-        self.safety_thread.post(self._behaviors.cancel_answered, goal)
 
     def _autostart(self) -> None:
         main = self._require_main()

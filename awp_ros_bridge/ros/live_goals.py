@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 import threading
 
@@ -35,6 +35,7 @@ class LiveGoal:
     :param goal_id: UUID as 32 hex digits.
     :param server: name of the action server or service, empty for a built-in.
     :param is_cancellable: True for a goal on an action server.
+    :param notes: what else was done to stop it, for details.
     """
 
     goal_id: str
@@ -46,6 +47,7 @@ class LiveGoal:
     stage: Stage = Stage.QUEUED
     cancel: Cancel = Cancel.NONE
     cancel_detail: str = ''
+    notes: list[str] = field(default_factory=list)
 
     @property
     def uuid(self) -> bytes:
@@ -177,3 +179,8 @@ class LiveGoals:
             if goal.cancel is Cancel.SENT:
                 goal.cancel = answer
             goal.cancel_detail = detail
+
+    def note(self, goal: LiveGoal, text: str) -> None:
+        """Keep what else was done to stop a goal."""
+        with self._lock:
+            goal.notes.append(text)

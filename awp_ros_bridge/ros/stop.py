@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 import logging
 import threading
 
+from awp_ros_bridge.engine.embodiments import STOPS
 from awp_ros_bridge.engine.inputs import Input, Meaning, SafetyChanged
 from awp_ros_bridge.ros.cancels import Canceller
 from awp_ros_bridge.ros.live_goals import LiveGoals
@@ -26,6 +27,7 @@ class StopGate:
         self._epoch = 0
         self._causes: dict[str, dict[str, str]] = {name: {} for name in embodiments}
         self._shut_epochs = dict.fromkeys(self._causes, 0)
+        self._periods = dict.fromkeys(self._causes, 0)
 
     @property
     def epoch(self) -> int:
@@ -55,8 +57,15 @@ class StopGate:
     def open(self, embodiment: str, cause: str) -> int:
         """Take one cause away; the gate opens with the last. Return the epoch."""
         with self._lock:
-            self._causes[embodiment].pop(cause, None)
+            causes = self._causes[embodiment]
+            if causes.pop(cause, None) is not None and not causes:
+                self._periods[embodiment] += 1
             return self._epoch
+
+    def period(self, embodiment: str) -> int:
+        """Return how often the gate of an embodiment has opened; 0: nothing has ever left."""
+        with self._lock:
+            return self._periods[embodiment]
 
     def refusal(self, embodiment: str, epoch: int) -> str | None:
         """Return why a goal decided at an epoch may not leave, or None."""
@@ -73,9 +82,11 @@ class StopGate:
 
 class LocalStop:
     """
-    Stops an embodiment on the calling thread: gate, then the news, then the cancels.
+    Stops an embodiment on the calling thread: gate, news, cancels, then the immediate steps.
 
     :param post: takes inputs for the engine, on any thread.
+    :param act: begins the immediate steps of an embodiment, on any thread; takes whether the
+        cause is an e-stop.
     """
 
     def __init__(
@@ -84,20 +95,26 @@ class LocalStop:
         goals: LiveGoals,
         post: Callable[[Input], None],
         canceller: Callable[[], Canceller],
+        act: Callable[[str, bool], None] = lambda embodiment, is_e_stop: None,
     ) -> None:
         self._gate = gate
         self._goals = goals
         self._post = post
         self._canceller = canceller
+        self._act = act
 
     def engage(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:
         """Follow an input that forbids motion: nothing more leaves, what runs is cancelled."""
         if meaning is Meaning.DEGRADED:  # motion goes on, the news is for diagnostics
             self._tell(embodiment, name, meaning, True, detail, self._gate.epoch)
             return
+        was_open = self._gate.is_open(embodiment)
         epoch = self._gate.shut(embodiment, name, detail)
         self._tell(embodiment, name, meaning, True, detail, epoch)
         self.cancel_all(embodiment)
+        # before the gate was ever open nothing has left: what moves then is not ours to stop
+        if was_open or (meaning in STOPS and self._gate.period(embodiment)):
+            self._act(embodiment, meaning in STOPS)
 
     def release(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:
         """Follow an input that permits motion again; the gate opens when it was the last."""

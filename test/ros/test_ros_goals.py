@@ -273,7 +273,7 @@ def test_500_goals_leave_nothing_behind(rig: Rig, robot: FakeRobot) -> None:
     eventually(lambda: rig.gateway.health()['held'] == 0, 'nothing is held')
     gateway = rig.gateway
     assert len(gateway.goals) == 0
-    assert all(not c.outstanding for c in gateway._cancellers.values())
+    assert all(not c.outstanding for c in gateway._stopping._cancellers.values())
     eventually(lambda: len(gateway.goals_thread._heap) < 20, 'no deadlines pile up')
 
 

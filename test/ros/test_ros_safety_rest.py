@@ -227,7 +227,7 @@ def test_behavior_cancels_and_waits_for_rest(measured: Rig, robot: FakeRobot) ->
     robot.velocity = 0.0
     finished = measured.behaved(ticket)
     assert finished.ok
-    assert finished.detail == ''
+    assert finished.detail.startswith('cancel_goals: 1 on arm/move; wait_at_rest: at rest after')
 
 
 def test_behavior_names_the_step_that_ran_into_its_bound(measured: Rig, robot: FakeRobot) -> None:
@@ -237,7 +237,7 @@ def test_behavior_names_the_step_that_ran_into_its_bound(measured: Rig, robot: F
     ticket = measured.behave(bound_ms=300)
     finished, at_ns = measured.wait_timed(type(measured.behaved(ticket)), ticket=ticket)
     assert not finished.ok
-    assert 'wait_at_rest was not done within 300 ms' in finished.detail
+    assert 'wait_at_rest: was not done within 300 ms' in finished.detail
     assert 300e6 <= at_ns - started_ns < 400e6
 
 
@@ -255,7 +255,7 @@ def test_behavior_names_a_server_that_refuses(measured: Rig, robot: FakeRobot) -
 def test_behavior_without_a_rest_source_says_so(rig: Rig, robot: FakeRobot) -> None:
     finished = rig.behaved(rig.behave())
     assert finished.ok
-    assert finished.detail == 'rest not measured'
+    assert finished.detail == 'wait_at_rest: rest not measured'
 
 
 def test_behavior_spares_goals_decided_later(measured: Rig, robot: FakeRobot) -> None:

@@ -283,7 +283,7 @@ def test_abort_past_its_bound_fails_and_enters_safe_state(
     status = agent.last('a')
     assert (status['state'], status['reason']) == ('failed', reason)
     assert status['detail'].startswith(
-        'its goal did not end' if obstacle == 'goal' else 'the robot is not at rest'
+        'its goal on move_server did not end' if obstacle == 'goal' else 'the robot is not at rest'
     )
     assert world.effects(fx.BeginBehavior)[0].cause == status['detail']
 

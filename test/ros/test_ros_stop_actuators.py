@@ -1,0 +1,270 @@
+"""Zeros, stop services and cancels of a node that stops robots, against real listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+import time
+from typing import Any
+import uuid
+
+from control_msgs.msg import JointJog
+from fakes import eventually, FakeRobot
+from geometry_msgs.msg import Twist, TwistStamped
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from ros_peer import RosPeer
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool
+from test_msgs.action import Fibonacci
+
+from awp_ros_bridge.config import CallService, PublishZeros
+from awp_ros_bridge.ros.cancel_clients import cancelling
+from awp_ros_bridge.ros.runtime import RosThread
+from awp_ros_bridge.ros.stop_actuators import StepReport, StopActuators
+from awp_ros_bridge.ros.stop_plan import Downstream, StopPlan
+
+TWIST = 'geometry_msgs/msg/Twist'
+TWIST_STAMPED = 'geometry_msgs/msg/TwistStamped'
+
+
+def zeros(topic: str, kind: str, **more: Any) -> PublishZeros:
+    settings = {'for_ms': 200, 'rate_hz': 100.0, **more}
+    return PublishZeros(step='publish_zeros', topic=topic, type=kind, **settings)  # type: ignore[arg-type]
+
+
+def call(service: str, **more: Any) -> CallService:
+    return CallService(step='call_service', service=service, timeout_ms=300, **more)
+
+
+@dataclass
+class Stopper:
+    """Actuators on a node and a thread of their own, and what they reported."""
+
+    thread: RosThread
+    actuators: StopActuators
+    reports: list[StepReport]
+
+    def begin(self) -> list[str]:
+        """Begin the immediate steps and return their labels."""
+        labels: list[list[str]] = []
+        self.thread.post(lambda: labels.append(self.actuators.begin('arm', self.reports.append)))
+        return eventually(lambda: labels, 'the steps begin')[0]  # type: ignore[no-any-return]
+
+    def report(self, step: str) -> StepReport:
+        """Wait for the report of a step."""
+
+        def found() -> StepReport | None:
+            return next((each for each in self.reports if each.step == step), None)
+
+        return eventually(found, f'the report of {step}')  # type: ignore[no-any-return]
+
+
+Make = Callable[..., Stopper]
+
+
+@pytest.fixture
+def make(ros_domain_id: int) -> Iterator[Make]:
+    """Give a factory of stoppers; nothing of them may fail."""
+    context = Context()
+    quiet = SignalHandlerOptions.NO
+    rclpy.init(context=context, domain_id=ros_domain_id, signal_handler_options=quiet)
+    fatal: list[str] = []
+    threads: list[RosThread] = []
+
+    def made(answer_ms: int = 300, **plan: Any) -> Stopper:
+        node = Node(f'stopper_{len(threads)}', context=context)
+        thread = RosThread('stopper', fatal.append)
+        plans = {'arm': StopPlan(**plan)}
+        actuators = StopActuators(node, thread, plans, answer_ns=answer_ms * 1_000_000)
+        thread.start(node)
+        threads.append(thread)
+        return Stopper(thread, actuators, [])
+
+    yield made
+    for thread in threads:
+        thread.stop(5.0)
+        thread.close()
+    context.try_shutdown()
+    assert not fatal
+
+
+@pytest.fixture
+def robot(ros_domain_id: int) -> Iterator[FakeRobot]:
+    with FakeRobot(ros_domain_id) as robot:
+        yield robot
+
+
+def test_zeros_leave_at_once_at_the_rate_and_for_the_time(make: Make, peer: RosPeer) -> None:
+    heard = peer.listen(TwistStamped, 'cmd_vel', 100)
+    step = zeros('cmd_vel', TWIST_STAMPED, frame_id='base_link', for_ms=300, rate_hz=50.0)
+    stopper = make(zeros=(step,))
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
+    began_s, began_ns = time.monotonic(), time.time_ns()
+    assert stopper.begin() == ['publish_zeros cmd_vel']
+    peer.wait_until(lambda: heard.messages, 5.0, 'the first zero')
+    peer.wait_until(lambda: stopper.reports, 5.0, 'the report')
+    report = stopper.reports[0]
+    assert report.ok
+    assert 'in 300 ms' in report.detail
+    peer.turn_for(0.1)
+    assert heard.arrivals_s[0] - began_s < 0.1
+    assert 0.2 < heard.arrivals_s[-1] - began_s < 0.4
+    assert 10 <= len(heard.messages) <= 16
+    assert report.detail.startswith(f'{len(heard.messages)} in')
+    for message in heard.messages:
+        assert message.header.frame_id == 'base_link'
+        assert message.twist == Twist()
+        stamp_ns = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+        assert began_ns <= stamp_ns <= time.time_ns()
+    stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in heard.messages]
+    assert len(set(stamps)) == len(stamps)  # a driver drops what is stamped long ago
+    heard.close()
+
+
+def test_zeros_have_the_shape_of_their_type(make: Make, peer: RosPeer) -> None:
+    arrays = peer.listen(Float64MultiArray, 'velocities', 10)
+    jogs = peer.listen(JointJog, 'jog', 10)
+    twists = peer.listen(Twist, 'twist', 10)
+    stopper = make(
+        zeros=(
+            zeros('velocities', 'std_msgs/msg/Float64MultiArray', size=6),
+            zeros('jog', 'control_msgs/msg/JointJog', joints=('a', 'b'), frame_id='base'),
+            zeros('twist', TWIST),
+        )
+    )
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
+    stopper.begin()
+    peer.wait_until(lambda: len(stopper.reports) == 3, 5.0, 'the reports')
+    assert all(report.ok for report in stopper.reports)
+    assert list(arrays.newest.data) == [0.0] * 6
+    assert list(jogs.newest.joint_names) == ['a', 'b']
+    assert list(jogs.newest.velocities) == [0.0, 0.0]
+    assert jogs.newest.header.frame_id == 'base'
+    assert twists.newest == Twist()
+    for each in (arrays, jogs, twists):
+        each.close()
+
+
+def test_a_stop_on_top_of_another_has_its_own_time(make: Make, peer: RosPeer) -> None:
+    heard = peer.listen(Twist, 'cmd_vel', 100)
+    stopper = make(zeros=(zeros('cmd_vel', TWIST, for_ms=300),))
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
+    stopper.begin()
+    peer.turn_for(0.15)
+    again_s = time.monotonic()
+    stopper.begin()
+    peer.wait_until(lambda: len(stopper.reports) == 2, 5.0, 'both reports')
+    peer.turn_for(0.1)
+    assert 0.25 < heard.arrivals_s[-1] - again_s < 0.45
+    heard.close()
+
+
+def test_zeros_that_nobody_hears_are_reported(make: Make) -> None:
+    stopper = make(zeros=(zeros('unheard', TWIST),))
+    assert stopper.actuators.missing('arm') == ['nobody listens on unheard']
+    stopper.begin()
+    report = stopper.report('publish_zeros unheard')
+    assert not report.ok
+    assert 'nobody listens on unheard' in report.detail
+
+
+def test_f112_zeros_of_another_type_than_the_listener_are_named(make: Make, peer: RosPeer) -> None:
+    heard = peer.listen(TwistStamped, 'cmd_vel_stamped', 10)
+    stopper = make(zeros=(zeros('cmd_vel_stamped', TWIST),))
+
+    def is_named() -> bool:
+        return stopper.actuators.missing('arm') == [
+            f'cmd_vel_stamped is {TWIST_STAMPED} there, the configuration says {TWIST}'
+        ]
+
+    peer.wait_until(is_named, 10.0, 'the other type in the graph')
+    heard.close()
+
+
+def test_a_type_that_is_not_installed_harms_its_own_step_only(make: Make, peer: RosPeer) -> None:
+    heard = peer.listen(Twist, 'cmd_vel', 10)
+    foreign = zeros('foreign', TWIST).model_copy(update={'type': 'no_such_msgs/msg/Foo'})
+    stopper = make(zeros=(foreign, zeros('cmd_vel', TWIST)))
+    peer.wait_until(lambda: len(stopper.actuators.missing('arm')) == 1, 10.0, 'a match')
+    stopper.begin()
+    broken = stopper.report('publish_zeros foreign')
+    assert not broken.ok
+    assert 'no_such_msgs' in broken.detail
+    assert stopper.report('publish_zeros cmd_vel').ok
+    heard.close()
+
+
+def test_stop_services_answer_yes_no_or_too_late(make: Make, robot: FakeRobot) -> None:
+    asked: list[bool] = []
+
+    def refuse(request: Any, response: Any) -> Any:
+        asked.append(request.data)
+        response.success, response.message = False, 'brake is hot'
+        return response
+
+    robot.node.create_service(SetBool, 'arm/brake', refuse)
+    brake = call('arm/brake', type='std_srvs/srv/SetBool', data=True)
+    stopper = make(calls=(call('arm/trigger'), brake, call('arm/nowhere')))
+    eventually(lambda: len(stopper.actuators.missing('arm')) == 1, 'two services are there')
+    began_ns = time.monotonic_ns()
+    stopper.begin()
+    done = stopper.report('call_service arm/trigger')
+    assert (done.ok, done.detail) == (True, 'done: done')
+    refused = stopper.report('call_service arm/brake')
+    assert (refused.ok, refused.detail) == (False, 'it answered no: brake is hot')
+    assert asked == [True]
+    missing = stopper.report('call_service arm/nowhere')
+    assert not missing.ok
+    assert missing.detail == 'no answer within 300 ms, service arm/nowhere is not available'
+    assert 290e6 < time.monotonic_ns() - began_ns < 1000e6
+    robot.service_answers = False
+    stopper.reports.clear()
+    stopper.begin()
+    assert stopper.report('call_service arm/trigger').detail == 'no answer within 300 ms'
+    eventually(lambda: len(stopper.reports) == 3, 'each reports once')
+
+
+def test_cancels_reach_goals_of_anybody_by_id_or_all(
+    make: Make, robot: FakeRobot, peer: RosPeer
+) -> None:
+    stopper = make(
+        servers=('plan',), downstream={'plan': Downstream(('arm/move',), 100_000_000)}
+    )
+    assert set(stopper.actuators.cancels.servers) == {'plan', 'arm/move'}
+    cancels = stopper.actuators.cancels
+    peer.wait_until(lambda: cancels.is_ready('arm/move'), 10.0, 'a match')
+    first, second, third = (
+        peer.send_goal(Fibonacci, 'arm/move', Fibonacci.Goal(order=3)) for _ in range(3)
+    )
+    answers: list[Any] = []
+    late: list[str] = []
+
+    def ask(method: Any, *arguments: Any) -> None:
+        stopper.thread.post(method, *arguments, answers.append, lambda: late.append('late'))
+
+    ask(cancels.cancel, 'arm/move', bytes(first.handle.goal_id.uuid))
+    peer.wait_until(lambda: first.is_over and answers, 5.0, 'the end of the first')
+    assert cancelling(answers[0]) == 1
+    assert not second.is_over
+    ask(cancels.cancel, 'arm/move', uuid.uuid4().bytes)
+    peer.wait_until(lambda: len(answers) == 2, 5.0, 'an answer')
+    assert cancelling(answers[1]) == 0
+    ask(cancels.cancel_all, 'arm/move')
+    peer.wait_until(lambda: len(answers) == 3, 5.0, 'an answer')
+    assert cancelling(answers[2]) == 2
+    peer.wait_until(lambda: second.is_over and third.is_over, 5.0, 'the end of the others')
+    assert not late
+    fourth = peer.send_goal(Fibonacci, 'arm/move', Fibonacci.Goal(order=3))
+    robot.knobs.cancel_s = 0.6  # longer than the bound
+    ask(cancels.cancel_all, 'arm/move')
+    peer.wait_until(lambda: late, 5.0, 'the bound')
+    assert len(answers) == 3
+    peer.wait_until(lambda: len(answers) == 4, 5.0, 'the late answer')
+    assert cancelling(answers[3]) == 1
+    assert late == ['late']
+    assert cancels.outstanding == 0
+    peer.wait_until(lambda: fourth.is_over, 5.0, 'its end')
