@@ -89,7 +89,7 @@ class _Run:
         self._effect = effect
         self._plan = plan
         self._goals = goals
-        self._stage = 'stopping'
+        self._stage = 'beginning'
         self._cancels: dict[str, LiveGoal] = {}
         self._steps: set[str] = set()
         self._reports: list[StepReport] = []
@@ -110,14 +110,13 @@ class _Run:
             self._owner.canceller().cancel(goal)
         # over when each is confirmed by its server, or has ended
         self._cancels = {goal.goal_id: goal for goal in self._goals}
-        # joined first: a step may report while this call lasts
-        self._steps = set(
-            self._owner.rounds.follow(self._effect.embodiment, self._on_step)
-        ) - {report.step for report in self._reports}
+        # what has reported already does so again while this call lasts
+        self._steps = set(self._owner.rounds.follow(self._effect.embodiment, self._on_step))
         for goal in self._goals:
             ended = partial(self._owner.thread.post, self._settle, goal)
             self._forget.append(self._owner.goals.watch([goal.goal_id], ended))
             self.look_at_cancel(goal)
+        self._stage = 'stopping'
         self._look()
 
     def look_at_cancel(self, goal: LiveGoal) -> None:

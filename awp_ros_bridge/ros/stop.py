@@ -113,7 +113,7 @@ class LocalStop:
         self._tell(embodiment, name, meaning, True, detail, epoch)
         self.cancel_all(embodiment)
         # before the gate was ever open nothing has left: what moves then is not ours to stop
-        if was_open or (meaning in STOPS and self._gate.period(embodiment)):
+        if self._gate.period(embodiment) and (was_open or meaning in STOPS):
             self._act(embodiment, meaning in STOPS)
 
     def release(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 import itertools
 import threading
@@ -56,6 +56,7 @@ def config(
     safety_inputs: tuple[Mapping[str, Any], ...] = (),
     move: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
+    stop_steps: Sequence[Any] = ('cancel_goals', 'wait_at_rest'),
 ) -> BridgeConfig:
     """Return a configuration of one arm with a fake server."""
     group = {'concurrency_group': 'arm'}
@@ -69,6 +70,7 @@ def config(
                     'actions': ['move', 'measured', 'trigger', 'stop'],
                     'at_rest': at_rest,
                     'safety_inputs': safety_inputs,
+                    'stop_steps': list(stop_steps),
                 }
             },
             'actions': {
@@ -206,10 +208,11 @@ class Rig:
         """Wait for a goal's end."""
         return self.wait(GoalEnded, timeout_s, goal_id=goal_id)
 
-    def behave(self, bound_ms: int = 1000) -> int:
+    def behave(self, bound_ms: int = 1000, park_goal: str = '') -> int:
         """Begin the safe-state behaviour and return its ticket."""
         ticket = next(self._tickets)
-        effect = BeginBehavior(ticket, 'arm', 'safe_stop', 'test', bound_ms * 1_000_000)
+        bound_ns = bound_ms * 1_000_000
+        effect = BeginBehavior(ticket, 'arm', 'safe_stop', 'test', bound_ns, park_goal)
         self.gateway.apply(effect)
         return ticket
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import threading
 import time
+from typing import Any
 
 from fakes import eventually, FakeRobot, SafetyTopic
 from gateway_rig import config, E_STOP, outcome, Rig, running
@@ -21,6 +22,7 @@ from awp_ros_bridge.engine.inputs import (
 from awp_ros_bridge.ros.live_goals import Stage
 
 STALE = 'e_stop:stale'
+TURNS = 500
 
 
 @pytest.fixture
@@ -167,27 +169,44 @@ def test_degraded_leaves_motion_alone(ros_domain_id: int, robot: FakeRobot) -> N
         assert outcome(rig, rig.start_goal()) is GoalOutcome.SUCCEEDED
 
 
-def test_trip_between_decision_and_send(rig: Rig, robot: FakeRobot, ros_domain_id: int) -> None:
-    """Nothing reaches the server, or what does is cancelled: 50 times."""
+@pytest.mark.timeout(240)
+def test_a_trip_between_decision_and_send_500_times(
+    rig: Rig, robot: FakeRobot, ros_domain_id: int, record_testsuite_property: Any
+) -> None:
+    """Nothing reaches the server, or what does is cancelled at once; no goal runs on."""
+    not_sent = 0
+    latest_ns = 0
     with SafetyTopic(ros_domain_id, 'safety/e_stop', latched=True) as button:
         button.say(False)
-        button.repeat(100)
+        button.repeat(50)
         rig.ready()
-        for turn in range(50):
+        for turn in range(TURNS):
             epoch = rig.gateway.gate.epoch
             button.say(True)
-            if turn % 2:
-                time.sleep(turn * 2e-5)
+            wait_until_ns = time.monotonic_ns() + turn % 20 * 50_000
+            while time.monotonic_ns() < wait_until_ns:
+                pass  # the goal leaves somewhere around the moment of the trip
             goal_id = rig.start_goal(epoch=epoch)
             eventually(lambda: not permitted(rig), 'the trip is noticed')
+            shut_ns = time.monotonic_ns()
             ended = rig.ended(goal_id)
             if ended.outcome is GoalOutcome.NOT_SENT:
+                not_sent += 1
                 assert not robot.seen.requested(goal_id)
             else:
                 assert ended.outcome is GoalOutcome.CANCELED
                 assert robot.seen.cancelled(goal_id) >= 1
+                at_ns = next(ns for uuid, ns in robot.seen.cancels if uuid.hex() == goal_id)
+                latest_ns = max(latest_ns, at_ns - shut_ns)
+            assert not robot.handles  # nothing runs on
             button.say(False)
             eventually(lambda: permitted(rig), 'the release is noticed')
+            rig.clear()
+    assert 0 < not_sent < TURNS  # both happened
+    assert latest_ns < 500e6
+    record_testsuite_property('trips_between_decision_and_send', TURNS)
+    record_testsuite_property('trips_with_nothing_sent', not_sent)
+    record_testsuite_property('trips_latest_cancel_ms', round(latest_ns * 1e-6, 1))
 
 
 def test_goal_accepted_after_the_trip_is_cancelled_at_once(
