@@ -70,3 +70,5 @@ class SessionConfig(StrictModel):
     """Life of a session's grants; afterwards submissions are forbidden. Absent: no expiry."""
     max_sessions: Annotated[int, Field(ge=1, le=4096)] = 64
     """Most sessions that exist at once, suspended ones and observers included."""
+    status_query: bool = True
+    """Answer session/status, which asks whether a session is here; false: an unknown method."""

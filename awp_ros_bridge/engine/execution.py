@@ -79,6 +79,7 @@ class Execution:
 
     def _admit(self, action: Action) -> None:
         action.session.actions[action.id] = action
+        action.session.live[action.id] = action
 
     def _accept(self, action: Action, group: Group, *, live: bool) -> None:
         self._admit(action)

@@ -137,6 +137,7 @@ class Kernel:
             group.draining.add(action.goal)
         self.endings.forget(action)
         action.session.ended.append(action)
+        action.session.live.pop(action.id, None)
         for waiting, call in [b for b in self._barriers if action in b[0]]:
             waiting.discard(action)
             if not waiting:

@@ -119,6 +119,7 @@ class Policy:
     :param manifest: the AWP world manifest, stable for the life of the process (AWP-MAN-003).
     :param reset_states: initial states that ``world.reset`` accepts; empty on hardware.
     :param grant_ttl_ns: life of a session's grants, None for no expiry (AWP-PRM-003).
+    :param status_query: answer ``session/status``, which is not part of AWP.
     :param audit_required: refuse actions while the audit log cannot be written.
     :param audit_stop: enter safe state too when it becomes unwritable.
     """
@@ -144,3 +145,4 @@ class Policy:
     max_frame_bytes: int = 16 * 1024 * 1024
     wall_clock_anchor: Callable[[int], str] = field(default=lambda age_ns: '1970-01-01T00:00:00Z')
     max_sessions: int = 64
+    status_query: bool = True

@@ -8,6 +8,7 @@ from typing import Any, TYPE_CHECKING
 from awp_ros_bridge.engine.actions import Action, Cause
 from awp_ros_bridge.engine.admission import Admission
 from awp_ros_bridge.engine.opening import Opener
+from awp_ros_bridge.engine.session_status import session_status
 from awp_ros_bridge.engine.sessions import Connection, Session
 from awp_ros_bridge.engine.transitions import move
 from awp_ros_bridge.wire import codec
@@ -33,9 +34,10 @@ REFUSED_WHILE_CLOSING = frozenset(
         'world.reset',
     }
 )
+STATUS_QUERY = 'session/status'
 BEFORE_INITIALIZE = frozenset({'initialize', 'ping'})
 WITHOUT_SESSION = frozenset(
-    {'initialize', 'ping', 'world.manifest', 'session.open', 'session.resume'}
+    {'initialize', 'ping', 'world.manifest', 'session.open', 'session.resume', STATUS_QUERY}
 )
 
 Handler = Callable[[Connection, Request, Any, int], None]
@@ -48,7 +50,7 @@ class Requests:
         self._kernel = kernel
         self._admission = Admission(kernel)
         self._opener = Opener(kernel)
-        self._methods: Mapping[str, Handler] = {
+        methods: dict[str, Handler] = {
             'initialize': self._initialize,
             'ping': self._ping,
             'world.manifest': self._manifest,
@@ -63,6 +65,9 @@ class Requests:
             'action.cancel': self._cancel,
             'action.status': self._status,
         }
+        if kernel.policy.status_query:
+            methods[STATUS_QUERY] = self._session_status
+        self._methods: Mapping[str, Handler] = methods
 
     # ------------------------------------------------------------ entry
 
@@ -81,7 +86,7 @@ class Requests:
             if not isinstance(message, Response):
                 self._kernel.liveness.originated(session)
             self._kernel.delivery.audit(session, 'agent', 'message', _body(message))
-        else:
+        elif not _is_status_query(message):  # which belongs to the log of no session to come
             conn.early.append(_early(message, len(text)))
         match message:
             case Request():
@@ -218,6 +223,11 @@ class Requests:
         result = self._opener.mint(self._session(conn), p.expires_in_ms)
         self._kernel.delivery.reply(conn, request.id, result)
 
+    def _session_status(self, conn: Connection, request: Request, p: Any, _received: int) -> None:
+        """Answer about any session; only the asker's own one notices, as of any message."""
+        found = session_status(self._kernel.sessions.get(p.session_id), p.session_id)
+        self._kernel.delivery.reply(conn, request.id, found)
+
     def _reset(self, conn: Connection, request: Request, p: Any, _received: int) -> None:
         session = self._session(conn)
         if 'reset' not in session.admin:  # AWP-PRM-001
@@ -289,6 +299,10 @@ class Requests:
         self._kernel.delivery.reply(
             conn, request.id, self._kernel.delivery.status_pull(action)
         )
+
+
+def _is_status_query(message: Request | Notification | Response) -> bool:
+    return isinstance(message, Request) and message.method == STATUS_QUERY
 
 
 def _early(message: Request | Notification | Response, size: int) -> Json:

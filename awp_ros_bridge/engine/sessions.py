@@ -92,6 +92,8 @@ class Session:
 
     :param embodiments: bound now; empty for an observer and for a previous holder.
     :param ever_subscribed: every channel it ever had: a channel keeps its number and counts on.
+    :param actions: every action that is retained, by id; most of them have ended.
+    :param live: those that have not ended, in order of admission.
     :param told_safe: embodiments whose safe-state entry this session was told of.
     :param agent_ns: steady time of the newest message that the agent originated (AWP-SAF-003).
     :param heard_ns: steady time of any message, for loss of the connection (AWP-SAF-002).
@@ -116,6 +118,7 @@ class Session:
     subscriptions: dict[str, Subscription] = field(default_factory=dict)
     ever_subscribed: dict[str, Subscription] = field(default_factory=dict)
     actions: dict[str, Action] = field(default_factory=dict)
+    live: dict[str, Action] = field(default_factory=dict)
     ended: deque[Action] = field(default_factory=deque)
     status_seq: int = 0
     acknowledged: int = 0
@@ -144,7 +147,7 @@ class Session:
 
     def live_actions(self) -> list[Action]:
         """Return the actions that have not reached a terminal state, in order of admission."""
-        return [a for a in self.actions.values() if not a.is_terminal]
+        return list(self.live.values())
 
 
 @dataclass(slots=True)

@@ -74,7 +74,7 @@ def build(config: BridgeConfig, declarations: Mapping[str, Declaration]) -> Json
             'vendor': config.world.vendor,
         },
         'time_models': ['streaming'],
-        'capabilities': {},
+        'capabilities': _capabilities(config),
     }
     if config.simulation is not None:
         manifest['initial_states'] = list(config.simulation.initial_states)  # AWP-SIM-001
@@ -87,6 +87,11 @@ def build(config: BridgeConfig, declarations: Mapping[str, Declaration]) -> Json
         'safety_policy': _safety_policy(config),
     }
     return copy.deepcopy(manifest)  # shares nothing with schemas that others hold (AWP-MAN-003)
+
+
+def _capabilities(config: BridgeConfig) -> Json:
+    """Return what is offered beyond the core (AWP-MAN-004)."""
+    return {'x-acp.session': {'status': {}}} if config.session.status_query else {}
 
 
 def manifest_hash(manifest: Json) -> str:

@@ -61,6 +61,7 @@ def policy(
         max_frame_bytes=config.server.max_frame_bytes,
         wall_clock_anchor=anchor,
         max_sessions=config.session.max_sessions,
+        status_query=config.session.status_query,
     )
 
 

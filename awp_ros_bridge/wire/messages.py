@@ -179,9 +179,15 @@ class SessionTransferParams(Received):
 
 
 class SessionStatusParams(Received):
-    """Asks about any session (the session status query, not part of AWP)."""
+    """
+    Asks about any session (the session status query, not part of AWP).
+
+    :param meta: whatever the asker's protocol adds; nothing here reads it. Null is the same as
+        leaving it out, as everywhere in that protocol.
+    """
 
     session_id: str = Field(alias='sessionId')
+    meta: Json | None = Field(default=None, alias='_meta')
 
 
 class SubscribeParams(Received):

@@ -9,12 +9,15 @@ from typing import Any
 
 from engine_agent import Agent
 from engine_cell import embodiments, MS, policy
+from engine_picture import picture
 from engine_world import World
 from hypothesis import note
 
+from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine import inputs as facts
 from awp_ros_bridge.engine.inputs import GoalOutcome, Meaning
 from awp_ros_bridge.engine.policy import GoalRefusal, RefusalKind
+from awp_ros_bridge.engine.sessions import Session
 
 KINDS = ['move', 'move', 'chunk', 'chunk', 'chunk', 'stop', 'grip']
 GARBAGE = [
@@ -106,6 +109,7 @@ class Crowd:
             (1, self.subscribe),
             (2, self.stream),
             (1, self.babble),
+            (2, self.probe),
         )
 
     def open(self) -> None:
@@ -259,6 +263,45 @@ class Crowd:
         agent = self.agent()
         if agent is not None:
             agent.text(self.random.choice(GARBAGE))
+
+    def probe(self) -> None:
+        """Ask where sessions stand: nothing is changed, but for the asker's own session."""
+        kernel = self.world.engine.kernel
+        agent = self.agent() if self.often() else None
+        if agent is None and not self.down:
+            agent = self.world.connect()
+        if agent is None:
+            return
+        asker = kernel.connections[agent.conn]
+        own = () if asker.session is None else (asker.session,)
+        known = sorted(kernel.sessions) + [str(a.ready.get('session_id')) for a in self.gone[-2:]]
+        self.world.advance()
+        before = picture(self.world.engine, *own)
+        for wanted in self.random.sample([*known, 'nobody'], min(3, len(known) + 1)):
+            first = len(self.world.log)
+            reply = agent.call('session/status', sessionId=wanted)
+            self._judge_answer(reply, kernel.sessions.get(wanted))
+            for effect in self.world.log[first:]:
+                if isinstance(effect, fx.RecordAudit):
+                    assert own, f'{effect} for a session that was only asked about'
+                    assert effect.session_id == own[0].id
+                else:
+                    assert isinstance(effect, fx.SendMessage), f'{effect} by a question'
+                    assert effect.conn == agent.conn
+        assert picture(self.world.engine, *own) == before, 'a question changed something'
+
+    @staticmethod
+    def _judge_answer(reply: dict[str, Any], session: Session | None) -> None:
+        if session is None or (session.conn is None and session.closing is not None):
+            assert reply['error']['code'] == -32002
+        elif session.conn is None:
+            assert reply['result'] == {'status': 'inactive'}
+        else:
+            is_busy = session.closing is not None or any(
+                not action.is_terminal for action in session.actions.values()
+            )
+            told = reply['result']['state']['state']
+            assert told == ('running' if is_busy else 'idle')
 
     # ------------------------------------------------------------ the robot
 

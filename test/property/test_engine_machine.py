@@ -63,6 +63,8 @@ class EngineMachine(RuleBasedStateMachine):
         told = set(self.crowd.world.invariants.open_actions())
         assert live == told, 'nothing is live and nowhere'
         for session in kernel.sessions.values():
+            retained = [a for a in session.actions.values() if not a.is_terminal]
+            assert session.live_actions() == retained
             for name in session.embodiments:
                 assert kernel.embodiments[name].session is session
             if session.conn is not None:

@@ -118,6 +118,10 @@ class World:
         self.now_ns = end
         self.tell(*self._carry_out(self.engine.advance(self.now_ns)))
 
+    def advance(self) -> None:
+        """Let happen what is due now."""
+        self.pass_ms(0)
+
     def oversleep_ms(self, ms: float) -> None:
         """Let time pass without waking the engine, which is then late with everything."""
         self.now_ns += int(ms * MS)

@@ -74,11 +74,16 @@ def test_the_shipped_configuration_suits_the_canonical_schema() -> None:
     assert (stop['type'], stop['duration'], stop['preemption']) == ('stop', 'instant', ['replace'])
 
 
+def test_the_status_query_is_offered_unless_it_is_switched_off() -> None:
+    off = built(put('session', {'status_query': False}))
+    assert off['capabilities'] == {}
+
+
 def test_it_says_all_that_the_configuration_says() -> None:
     manifest = built(limited)
     assert manifest['protocol_version'] == '0.1'
     assert manifest['time_models'] == ['streaming']
-    assert manifest['capabilities'] == {}
+    assert manifest['capabilities'] == {'x-acp.session': {'status': {}}}
     assert 'initial_states' not in manifest
     assert manifest['embodiments'] == [
         {

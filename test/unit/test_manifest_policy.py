@@ -36,6 +36,7 @@ def test_times_are_nanoseconds() -> None:
             'reconnect_window_ms': 9000,
             'grant_ttl_s': 1.5,
             'max_sessions': 3,
+            'status_query': False,
         }
         data['safety'] = {
             'behavior': 'hold',
@@ -55,6 +56,7 @@ def test_times_are_nanoseconds() -> None:
     assert resolved.max_basis_age_ns == 250_000_000
     assert resolved.require_basis
     assert resolved.max_sessions == 3
+    assert not resolved.status_query
     assert resolved.max_frame_bytes == 4096
     assert resolved.stream_url() == 'ws://here/stream'
     assert resolved.wall_clock_anchor(5) == '5 ago'

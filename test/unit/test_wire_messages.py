@@ -292,7 +292,11 @@ def test_blocks_keep_what_their_type_carries() -> None:
 
 def test_session_status_query() -> None:
     assert parse_params('session/status', {'sessionId': 's'}).session_id == 's'
+    assert parse_params('session/status', {'sessionId': 's', '_meta': {'a': 1}}).meta == {'a': 1}
+    assert parse_params('session/status', {'sessionId': 's', '_meta': None}).meta is None
     assert refusal('session/status', {}).detail == 'sessionId is missing'
+    wrong = refusal('session/status', {'sessionId': 7, '_meta': []}).detail
+    assert wrong == 'sessionId is 7: must be a string; _meta is []: must be an object'
 
 
 def test_unknown_method() -> None:
