@@ -213,6 +213,32 @@ async def feedback(url: str, token: str, count: int) -> list[list[int]]:
     return rows
 
 
+async def pings(url: str, token: str, count: int, pause_s: float, feedback_count: int) -> Json:
+    """
+    Ping while an action executes, and while others do what they do.
+
+    :return: for each ping the steady ns of its sending and what it took, and the session's id.
+    """
+    kind = 'follow_joint_trajectory'
+    rows = []
+    async with _session(url, token) as agent:
+        params = _params(kind, feedback_count, feedback=True)
+        await agent.call('action.submit', action_id='p', type=kind, params=params)
+        tell('ready', agent.ready['session_id'])
+        for _ in range(count):
+            sent_ns = time.monotonic_ns()
+            at_ns, _answer = await agent.answer(await agent.request('ping', origin_ns=sent_ns))
+            rows.append([sent_ns, at_ns - sent_ns])
+            await asyncio.sleep(pause_s)
+        said = await agent.call('action.status', action_id='p')
+        while said['state'] not in _ENDED:
+            await asyncio.sleep(0.05)
+            said = await agent.call('action.status', action_id='p')
+    if said['state'] != 'completed':
+        raise RuntimeError(f'the action did not complete: {said}')
+    return {'rows': rows}
+
+
 async def admitted(url: str, token: str, seconds: float) -> bool:
     """
     Wait until an action completes: the robot is found and may move.
@@ -341,7 +367,7 @@ async def echo(url: str, count: int, pause_s: float) -> list[int]:
 
 def main() -> None:
     """Run until the bench closes the pipe."""
-    commands = (admitted, submit, feedback, observe, echo)
+    commands = (admitted, submit, feedback, pings, observe, echo)
     serve({command.__name__: _bounded(command) for command in commands})
 
 

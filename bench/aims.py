@@ -18,6 +18,9 @@ LEAST_DELIVERED = 0.999
 MOST_ADDED_MS = 0.5
 MOST_CORE = 0.25
 MOST_IDLE_CORE = 0.01
+MOST_STORM_RATIO = 1.2
+STORM_SLACK_MS = 0.5
+LEAST_ANSWERED_HZ = 4950.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ def aims(figures: Figures) -> Iterator[Aim]:
     for binding in BINDINGS:
         yield from _topic(figures, binding)
     yield from _idle(figures)
+    yield from _status(figures)
 
 
 def submit_ratios(figures: Figures) -> list[float]:
@@ -153,4 +157,32 @@ def _idle(figures: Figures) -> Iterator[Aim]:
         f'< {100.0 * MOST_IDLE_CORE:g}',
         figures.spread('bridge.idle_alone.cpu') or 0.0,
         'inconclusive' if is_doubtful else met,
+    )
+
+
+def _status(figures: Figures) -> Iterator[Aim]:
+    """Questions are answered at their rate, and who holds the robot feels little of them."""
+    alone, storm = 'bridge.ping_alone_ms.p95', 'bridge.ping_storm_ms.p95'
+    if alone not in figures or storm not in figures:
+        return
+    answered = figures.median('bridge.status.answered_hz')
+    spread = figures.spread('bridge.status.answered_hz') or 0.0
+    yield Aim(
+        'questions about sessions from ten connections: answered',
+        answered,
+        'Hz',
+        f'>= {LEAST_ANSWERED_HZ:g}',
+        spread,
+        _verdict(answered >= LEAST_ANSWERED_HZ, spread),
+    )
+    bound = MOST_STORM_RATIO * figures.median(alone) + STORM_SLACK_MS
+    spread = max(figures.spread(alone) or 0.0, figures.spread(storm) or 0.0)
+    value = figures.median(storm)
+    yield Aim(
+        'ping p95 of a moving agent beside them',
+        value,
+        'ms',
+        f'<= {bound:.3g}',
+        spread,
+        _verdict(value <= bound, spread),
     )

@@ -22,6 +22,12 @@ PAUSE_S = 0.01
 FEEDBACKS = 15
 REFERENCE_GOALS = 12
 REFERENCE_PAUSE_S = 0.06  # it admits 20 actions a second
+PINGS = 1000
+PING_PAUSE_S = 0.0015
+PING_FEEDBACKS = 24  # of an action that executes for three seconds meanwhile
+ASKERS = 10
+QUESTIONS_HZ = 5000.0
+STORM_S = 6.0
 SUBMISSIONS = 1500
 FRAMES = 8000
 
@@ -77,6 +83,10 @@ class Cases:
         for variant in (0, 1):
             yield Named('engine submissions', self.engine_submissions, variant)
             yield Named('engine frames', self.engine_frames, variant)
+        yield Named('status alone', self.ping_alone)
+        yield Named('status storm', self.ping_in_storm)
+        yield Named('status storm', self.ping_in_storm, 1)
+        yield Named('status alone', self.ping_alone, 1)
         if self._rig.reference is not None:
             yield Named('reference action', self.reference_submit)
             for binding in BINDINGS:
@@ -187,6 +197,58 @@ class Cases:
         meter = Meter(rig.bridge.process)
         rig.peer.call('publish', topic='robot', rate_hz=500, seconds=self._seconds, run=rig.run())
         return {'bridge.idle_500.cpu': meter.share()}
+
+    # ------------------------------------------------------------ session/status
+
+    def _begin_pings(self) -> str:
+        """Let an agent hold the robot, move it, and ping; return its session's id."""
+        rig, world = self._rig, self._rig.bridge
+        rig.agent.begin(
+            'pings',
+            url=world.url,
+            token=world.token,
+            count=PINGS,
+            pause_s=PING_PAUSE_S,
+            feedback_count=PING_FEEDBACKS,
+        )
+        return str(rig.agent.event('ready'))
+
+    def ping_alone(self) -> dict[str, float]:
+        """Measure pings of an agent whose robot moves."""
+        meter = Meter(self._rig.bridge.process)
+        self._begin_pings()
+        rows = self._rig.agent.result(60.0)['rows']
+        found = {'bridge.ping_alone.cpu': meter.share()}
+        return found | distribution('bridge.ping_alone_ms', [took * _MS for _, took in rows])
+
+    def ping_in_storm(self) -> dict[str, float]:
+        """Measure the same while ten connections ask about the session, and their answers."""
+        rig, world = self._rig, self._rig.bridge
+        session_id = self._begin_pings()
+        rig.askers.begin(
+            'storm',
+            url=world.url,
+            token=world.token,
+            session_id=session_id,
+            connections=ASKERS,
+            rate_hz=QUESTIONS_HZ,
+            seconds=STORM_S,
+        )
+        rig.askers.event('ready')
+        meter = Meter(world.process)
+        rows = rig.agent.result(60.0)['rows']
+        share = meter.share()
+        storm = rig.askers.result(60.0)
+        inside = [t for sent, t in rows if storm['began_ns'] <= sent < storm['ended_ns']]
+        if len(inside) < PINGS // 2:
+            raise ValueError(f'only {len(inside)} of {len(rows)} pings fell into the storm')
+        return {
+            'bridge.ping_storm.cpu': share,
+            'bridge.status.asked_hz': storm['asked_hz'],
+            'bridge.status.answered_hz': storm['answered_hz'],
+            **distribution('bridge.ping_storm_ms', [took * _MS for took in inside]),
+            **distribution('bridge.status_ms', [took * 1e-3 for took in storm['took_us']]),
+        }
 
     # ------------------------------------------------------------ engine
 

@@ -133,11 +133,12 @@ class Worker(Process):
         except OSError:
             raise BenchError(self.failure('takes no command')) from None
 
-    def event(self, name: str, timeout_s: float = 30.0) -> None:
-        """Wait until it says something."""
+    def event(self, name: str, timeout_s: float = 30.0) -> Any:
+        """Wait until it says something, and return what goes with it."""
         said = self._next(timeout_s, name)
         if said.get('event') != name:
             raise BenchError(self.failure(f'said {said} instead of {name}'))
+        return said.get('value')
 
     def result(self, timeout_s: float = 30.0) -> Any:
         """Wait for the result of the command that was begun."""

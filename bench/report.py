@@ -58,6 +58,9 @@ def _actions(figures: Figures) -> Iterator[str]:
         (f'bridge: submit of {LONG_POINTS} points to accepted', 'bridge.long_action.accept_ms'),
         ('bridge: server feedback to agent', 'bridge.feedback_ms'),
         ('reference world: submit to accepted', 'reference.action.accept_ms'),
+        ('bridge: ping of a moving agent', 'bridge.ping_alone_ms'),
+        ('the same beside questions about its session', 'bridge.ping_storm_ms'),
+        ('bridge: answer to such a question', 'bridge.status_ms'),
     ):
         if f'{name}.p50' in figures:
             yield _row(label, [*_shares(figures, name), _percent(figures.spread(f'{name}.p50'))])
@@ -111,6 +114,10 @@ def _others(figures: Figures) -> Iterator[str]:
         ('bridge: core, neither robot nor client', 'bridge.idle_alone.cpu', 100.0, '.2f'),
         ('bridge: core, 500 Hz states, no client', 'bridge.idle_500.cpu', 100.0, '.2f'),
         ('bridge: core, while actions are submitted', 'bridge.action.cpu', 100.0, '.2f'),
+        ('bridge: core, a moving agent pings', 'bridge.ping_alone.cpu', 100.0, '.2f'),
+        ('the same beside questions about sessions', 'bridge.ping_storm.cpu', 100.0, '.2f'),
+        ('questions asked per s', 'bridge.status.asked_hz', 1.0, '.0f'),
+        ('questions answered per s', 'bridge.status.answered_hz', 1.0, '.0f'),
         ('engine alone: submissions per s', 'engine.submissions_per_s', 1.0, '.0f'),
         ('engine alone: frames per s', 'engine.frames_per_s', 1.0, '.0f'),
     ):

@@ -42,6 +42,7 @@ class Rig:
     :param peer: the robot of the bench.
     :param floors: plain rclpy client and subscriber.
     :param agent: the agent.
+    :param askers: connections that ask where sessions stand.
     :param idle: a bridge on a ROS domain where nobody else is.
     :param reference: the reference world, None where it is not installed.
     """
@@ -49,6 +50,7 @@ class Rig:
     peer: Worker
     floors: Worker
     agent: Worker
+    askers: Worker
     engine: Worker
     echo_url: str
     bridge: World
@@ -132,6 +134,7 @@ def running_rig(folder: Path) -> Iterator[Rig]:
             peer,
             worker('floors'),
             worker('agent'),
+            worker('askers'),
             worker('engine_alone'),
             worker('echo').call('url'),
             World(bridge, url, token, 'joints', 'follow_joint_trajectory'),

@@ -237,6 +237,20 @@ class Agent:
             return refused
         raise AssertionError(f'{method} was not refused: {result}')
 
+    async def where(self, session_id: str) -> str:
+        """Return ``unknown``, ``inactive``, or what an active session does."""
+        question = await self.ask('session/status', {'sessionId': session_id})
+        await self._wait(question.done, WAIT_S, 'the answer to session/status')
+        body = question.result()
+        if 'error' in body:
+            error = body['error']
+            assert (error['code'], error['message']) == (-32002, 'Resource not found'), error
+            assert error['data']['sessionId'] == session_id, error
+            assert error['data']['retryable'] is False, error
+            return 'unknown'
+        status = str(body['result']['status'])
+        return str(body['result']['state']['state']) if status == 'active' else status
+
     # ------------------------------------------------------------ hearing
 
     async def hear(

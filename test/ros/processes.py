@@ -209,9 +209,10 @@ class BridgeProcess(StartedProcess):
         audit: Path | None = None,
         port: int = 0,
         log_level: str = 'info',
+        token: str | None = None,
     ) -> None:
-        """Start it."""
-        self.token = secrets.token_urlsafe(24)
+        """Start it; without a token it gets one of its own."""
+        self.token = token or secrets.token_urlsafe(24)
         self.audit = audit or folder / f'{name}.audit'
         self.url = ''
         command = [sys.executable, '-m', 'awp_ros_bridge.bridge', '--config', str(config)]

@@ -381,6 +381,37 @@ def test_beats_go_on_while_the_loop_turns_and_stop_while_it_is_blocked(rig: Rig)
     rig.run(work)
 
 
+def test_facts_that_keep_the_timer_waiting_beat_instead(rig: Rig) -> None:
+    """Sockets that are always readable: each fact serves the engine, the timer comes late."""
+
+    async def work() -> None:
+        await rig.until(lambda: rig.beats_ns)
+        before = len(rig.beats_ns)
+        for _ in range(50):
+            time.sleep(0.01)  # noqa: ASYNC251 this is the fault: the loop takes no turn
+            rig.loop.post(Activated())
+        beats = rig.beats_ns[before:]
+        assert 5 <= len(beats) <= 11  # of half a second, and not one for each fact
+        gaps = [b - a for a, b in zip(beats, beats[1:], strict=False)]
+        assert min(gaps) >= BEAT_S * 1e9
+
+    rig.run(work)
+
+
+def test_a_fact_that_takes_long_is_no_beat(rig: Rig) -> None:
+    rig.on_apply = lambda effect: time.sleep(0.3)
+    rig.engine.answers[Activated] = [[SAY]]
+
+    async def work() -> None:
+        await rig.until(lambda: rig.beats_ns)
+        before = rig.beats_ns[-1]
+        rig.loop.post(Activated())
+        assert time.monotonic_ns() - before >= 300_000_000
+        assert rig.beats_ns[-1] - before < 100_000_000
+
+    rig.run(work)
+
+
 def test_no_beat_follows_a_stop(rig: Rig) -> None:
     async def work() -> None:
         await rig.until(lambda: rig.beats_ns)
