@@ -10,6 +10,15 @@ from awp_ros_bridge.config.channels import (
     TopicChannel,
 )
 from awp_ros_bridge.config.embodiments import Embodiment, Kinematics, UrdfFile, UrdfTopic
+from awp_ros_bridge.config.input_spec import (
+    ByCompanion,
+    ByMessage,
+    Condition,
+    InputSpec,
+    JointParts,
+    Part,
+    Rule,
+)
 from awp_ros_bridge.config.load import directory_of, load, load_text, LoadResult
 from awp_ros_bridge.config.model import (
     AuditConfig,
@@ -19,17 +28,17 @@ from awp_ros_bridge.config.model import (
     WorldConfig,
 )
 from awp_ros_bridge.config.problems import Problem, Severity
-from awp_ros_bridge.config.safety import (
-    ByCompanion,
-    ByMessage,
-    Condition,
-    Envelope,
+from awp_ros_bridge.config.rest import (
+    AtRest,
+    BodyRest,
+    FramePair,
     MeasuredRest,
-    SafetyConfig,
-    SafetyInput,
-    Spatial,
+    OdometryRest,
+    TfRest,
     UnmeasuredRest,
 )
+from awp_ros_bridge.config.safety import Envelope, SafetyConfig, Spatial
+from awp_ros_bridge.config.safety_inputs import AnyInput, SafetyInput
 from awp_ros_bridge.config.server import ServerConfig, SessionConfig
 from awp_ros_bridge.config.stop_steps import CallService, Park, PublishZeros
 
@@ -38,7 +47,10 @@ __all__ = [
     'ActionConfig',
     'AdapterInfo',
     'Adapters',
+    'AnyInput',
+    'AtRest',
     'AuditConfig',
+    'BodyRest',
     'BridgeConfig',
     'ByCompanion',
     'ByMessage',
@@ -48,14 +60,20 @@ __all__ = [
     'Embodiment',
     'EmbodimentStateChannel',
     'Envelope',
+    'FramePair',
     'FramesConfig',
+    'InputSpec',
+    'JointParts',
     'Kinematics',
     'LoadResult',
     'MeasuredRest',
+    'OdometryRest',
     'Park',
+    'Part',
     'Problem',
     'PublishZeros',
     'ResetService',
+    'Rule',
     'SafetyConfig',
     'SafetyInput',
     'ServerConfig',
@@ -64,6 +82,7 @@ __all__ = [
     'SimulationConfig',
     'Spatial',
     'StrictModel',
+    'TfRest',
     'TopicChannel',
     'UnmeasuredRest',
     'UrdfFile',

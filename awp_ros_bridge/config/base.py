@@ -9,6 +9,8 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Strict
 from pydantic_core import PydanticCustomError
 
+from awp_ros_bridge.config.field_path import field_steps
+
 T = TypeVar('T')
 
 IDENTIFIER = re.compile(r'^[A-Za-z_][A-Za-z0-9_.:-]*$')
@@ -97,6 +99,18 @@ def _field_path(text: str) -> str:
     return text
 
 
+def _item_path(text: str) -> str:
+    try:
+        field_steps(text)
+    except ValueError:
+        raise refuse(
+            f'{text!r} is not a field path',
+            'write names divided by dots, a list item by its index or by a field of it, such as '
+            'status[0].level or status[name=arm: drive].level',
+        ) from None
+    return text
+
+
 def _tf_frame(text: str) -> str:
     if not text or text.startswith('/') or any(c.isspace() for c in text):
         raise refuse(f'{text!r} is not a tf frame', 'write its name without a leading /')
@@ -130,6 +144,7 @@ RosName = Annotated[str, AfterValidator(_ros_name), Word('ROS name')]
 MessageType = Annotated[str, _interface('msg'), Word('ROS message type')]
 ServiceType = Annotated[str, _interface('srv'), Word('ROS service type')]
 FieldPath = Annotated[str, AfterValidator(_field_path), Word('field path')]
+ItemPath = Annotated[str, AfterValidator(_item_path), Word('field path')]
 TfFrame = Annotated[str, AfterValidator(_tf_frame), Word('tf frame')]
 # No Field here: some versions of pydantic keep the default of one use in what is shared.
 Items = Annotated[tuple[T, ...], Strict(False)]

@@ -13,8 +13,9 @@ from awp_ros_bridge.config.channels import EmbodimentStateChannel, TF_CHANNEL, T
 from awp_ros_bridge.config.embodiments import Embodiment
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
-from awp_ros_bridge.config.safety import MeasuredRest, UnmeasuredRest
+from awp_ros_bridge.config.rest import MeasuredRest, OdometryRest, UnmeasuredRest
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
+from awp_ros_bridge.config.safety_inputs import AnyInput
 from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
 from awp_ros_bridge.config.stop_steps import CallService, PublishZeros
 
@@ -191,18 +192,26 @@ def _ros_names(config: BridgeConfig) -> Iterator[tuple[Path, str]]:
             yield ('channels', name, 'topic'), channel.topic
     for name, embodiment in config.embodiments.items():
         yield from _names_of(('embodiments', name), embodiment)
+    yield from _input_names(('safety', 'inputs'), config.safety.inputs)
 
 
 def _names_of(here: Path, embodiment: Embodiment) -> Iterator[tuple[Path, str]]:
     if isinstance(embodiment.at_rest, MeasuredRest):
         yield (*here, 'at_rest', 'topic'), embodiment.at_rest.topic
-    for index, each in enumerate(embodiment.safety_inputs):
-        yield (*here, 'safety_inputs', index, 'topic'), each.topic
+    if isinstance(embodiment.at_rest, OdometryRest):
+        yield (*here, 'at_rest', 'odometry'), embodiment.at_rest.odometry
+    yield from _input_names((*here, 'safety_inputs'), embodiment.safety_inputs)
     for index, step in enumerate(embodiment.stop_steps):
         if isinstance(step, PublishZeros):
             yield (*here, 'stop_steps', index, 'topic'), step.topic
         elif isinstance(step, CallService):
             yield (*here, 'stop_steps', index, 'service'), step.service
+
+
+def _input_names(here: Path, inputs: Iterable[AnyInput]) -> Iterator[tuple[Path, str]]:
+    for index, each in enumerate(inputs):
+        if 'topic' in each.model_fields_set:  # what a form writes itself is meant
+            yield (*here, index, 'topic'), each.topic
 
 
 def serving_is_guarded(config: BridgeConfig) -> Findings:

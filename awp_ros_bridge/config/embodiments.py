@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, Text
-from awp_ros_bridge.config.safety import AtRest, Envelope, SafetyInput
+from awp_ros_bridge.config.rest import AtRest
+from awp_ros_bridge.config.safety import Envelope
+from awp_ros_bridge.config.safety_inputs import AnyInput
 from awp_ros_bridge.config.stop_steps import StopStep
 
 
@@ -67,11 +69,12 @@ class Embodiment(StrictModel):
     begin at once and together; park follows measured rest. stay_in_place says that this body has
     nothing to do for a world that parks."""
     at_rest: AtRest
-    """How rest is measured: {topic, joints, max_velocity_radps, ...}, or say
+    """How rest is measured: by joint states {topic, joints, max_velocity_radps, ...}, by
+    {odometry: odom, ...}, by {tf: {frame, reference}, ...}, or say
     {unmeasured: true, settle_ms: ...}."""
     kinematics: Kinematics | None = None
     """Kinematic chain; needed where limits are checked on joint goals."""
-    safety_inputs: Items[SafetyInput] = ()
-    """Topics that can forbid motion. All must permit it."""
+    safety_inputs: Items[AnyInput] = ()
+    """Topics that can forbid motion, besides safety.inputs. All must permit it."""
     envelope: Envelope | None = None
     """Limits of the embodiment. Absent: none are declared."""

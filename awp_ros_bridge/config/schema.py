@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 import types
-from typing import Annotated, Any, get_args, get_origin, Union
+from typing import Annotated, Any, get_args, get_origin, Literal, Union
 
 from awp_ros_bridge.config.base import StrictModel
 from awp_ros_bridge.config.model import BridgeConfig
@@ -65,11 +65,25 @@ def _inside(data: Any, part: str | int) -> Any:
 
 
 def _narrowed(models: list[type[StrictModel]], data: Any) -> list[type[StrictModel]]:
-    """Of the members of a union, keep those that the mapping shares most keys with."""
+    """
+    Of the members of a union, keep those that the mapping is most like.
+
+    One whose own word it holds, such as ``kind: bool``, is meant; else those that share most keys.
+    """
     if len(models) < 2 or not isinstance(data, dict):
         return models
+    models = [model for model in models if _has_its_words(model, data)] or models
     shared = [len(data.keys() & model.model_fields.keys()) for model in models]
     return [model for model, count in zip(models, shared, strict=True) if count == max(shared)]
+
+
+def _has_its_words(model: type[StrictModel], data: dict[Any, Any]) -> bool:
+    words = {
+        name: get_args(field.annotation)
+        for name, field in model.model_fields.items()
+        if get_origin(field.annotation) is Literal and field.is_required()
+    }
+    return bool(words) and all(data.get(name) in allowed for name, allowed in words.items())
 
 
 def _step(kind: Any, part: str | int) -> list[Any]:

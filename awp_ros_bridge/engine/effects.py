@@ -94,12 +94,17 @@ class SetChannelDemand:
 
 @dataclass(frozen=True, slots=True)
 class ReportEmbodiment:
-    """What ROS shall see of an embodiment: who drives it, whether it is in safe state."""
+    """
+    What ROS shall see of an embodiment: who drives it, whether it is in safe state.
+
+    :param reasons: what the engine itself has against motion, cause and text.
+    """
 
     embodiment: str
     in_safe_state: bool
     session_id: str | None
     active_action: str | None
+    reasons: tuple[tuple[str, str], ...] = ()
 
 
 # ---------------------------------------------------------------- transport

@@ -227,16 +227,22 @@ class Engine:
             case RestChanged(name, at_rest):
                 if name in kernel.embodiments:
                     kernel.embodiments[name].at_rest = at_rest
-            case AvailabilityChanged(name, action_type, available, detail):
-                embodiment = kernel.embodiments.get(name)
-                if embodiment is not None and available:
-                    embodiment.missing.pop(action_type, None)
-                elif embodiment is not None:
-                    embodiment.missing[action_type] = detail
+            case AvailabilityChanged():
+                self._availability(fact)
             case FrameTreeChanged(frames):
                 kernel.frame_tree = frames
             case _:
                 assert_never(fact)
+
+    def _availability(self, fact: AvailabilityChanged) -> None:
+        embodiment = self._kernel.embodiments.get(fact.embodiment)
+        if embodiment is None:
+            return
+        if fact.available:
+            embodiment.missing.pop(fact.action_type, None)
+        else:
+            embodiment.missing[fact.action_type] = fact.detail
+        self._kernel.report(embodiment)
 
     def _process(
         self, fact: AuditChanged | Activated | Deactivated | ShutdownRequested
@@ -245,6 +251,8 @@ class Engine:
         match fact:
             case AuditChanged(writable, detail):
                 kernel.audit_problem = None if writable else detail or 'unknown reason'
+                for embodiment in kernel.embodiments.values():
+                    kernel.report(embodiment)
                 if not writable and kernel.policy.audit_stop:
                     why = f'the audit log cannot be written: {kernel.audit_problem}'
                     kernel.safety.enter(kernel.embodiments.values(), Cause.SAFETY_INPUT, why)

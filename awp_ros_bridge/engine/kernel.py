@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, TYPE_CHECKING
 
+from awp_ros_bridge.engine.account import reasons
 from awp_ros_bridge.engine.actions import Action, Goal
 from awp_ros_bridge.engine.deadlines import Deadlines
 from awp_ros_bridge.engine.effects import (
@@ -175,6 +176,7 @@ class Kernel:
                 embodiment.in_safe_state,
                 embodiment.session.id if embodiment.session else None,
                 running.id if running else None,
+                reasons(self, embodiment),
             )
         )
 

@@ -70,6 +70,7 @@ class Liveness:
         if session.watchdog_tripped:
             session.watchdog_tripped = False
             self._arm_watchdog(session)
+            self._report(session)
 
     def _ping(self, session: Session) -> None:
         """Send our heartbeat, which is also a clock exchange (AWP-SAF-001, AWP-CLK-007)."""
@@ -131,6 +132,11 @@ class Liveness:
         if stale:
             ms = kernel.policy.watchdog_ns // 1_000_000
             kernel.safety.enter(stale, Cause.SAFE_STATE, f'watchdog: no message for {ms} ms')
+        self._report(session)
+
+    def _report(self, session: Session) -> None:
+        for name in session.embodiments:
+            self._kernel.report(self._kernel.embodiments[name])
 
     # ------------------------------------------------------------ suspension and return
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TYPE_CHECKING
 
+from awp_ros_bridge.engine.account import account
 from awp_ros_bridge.engine.actions import Action, Cause
 from awp_ros_bridge.engine.effects import OpenAudit
 from awp_ros_bridge.engine.embodiments import Embodiment
@@ -196,14 +197,16 @@ class Opener:
                 raise WireFault(ErrorCode.SESSION_EXPIRED, detail)
             detail = 'this world does not hold the session; open a new one'  # AWP-SES-008
             raise WireFault(ErrorCode.SESSION_UNKNOWN, detail)
+        held = [kernel.embodiments[e] for e in session.embodiments]
+        found = {e.id: account(kernel, e) for e in held}  # before the return is seen as a sign
         kernel.liveness.adopt(session, conn)
         kernel.liveness.originated(session)
         kernel.delivery.audit_early(session)
         up_to = session.status_seq
         ready = self.ready(session)
         ready['replay_to_status_seq'] = up_to
-        held = [kernel.embodiments[e] for e in session.embodiments]
         ready['safe_state'] = bool(held) and all(e.in_safe_state for e in held)  # AWP-SAF-008
+        ready['x-ros2.safety'] = found  # AWP-VER-004
         kernel.delivery.reply(conn, request_id, ready)
         kernel.delivery.acknowledge(session, p.last_status_seq)
         kernel.delivery.replay(session, p.last_status_seq, up_to)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TYPE_CHECKING
 
+from awp_ros_bridge.engine.account import account
 from awp_ros_bridge.engine.actions import Action, Cause
 from awp_ros_bridge.engine.effects import AwaitRest, BeginBehavior
 from awp_ros_bridge.engine.embodiments import Embodiment, Stop, STOPS
@@ -86,12 +87,14 @@ class Safety:
             self._kernel.endings.end(action, Cause.SAFE_STATE, why)
         embodiment.rest_ticket = self._kernel.ticket()
         self._kernel.emit(AwaitRest(embodiment.rest_ticket, embodiment.id, ''))
+        self._kernel.report(embodiment)
 
     def rest_reached(self, ticket: int) -> None:
         """Make the embodiment available again: it was measured at rest after all."""
         for embodiment in self._kernel.embodiments.values():
             if embodiment.rest_ticket == ticket:
                 embodiment.rest_owed = embodiment.rest_ticket = None
+                self._kernel.report(embodiment)
 
     # ------------------------------------------------------------ safe state
 
@@ -148,7 +151,7 @@ class Safety:
                 'embodiment': embodiment.id,
                 'behavior': self._kernel.policy.behavior,
                 'cause': why,
-                **self._account(embodiment),
+                **account(self._kernel, embodiment),
             },
         )
 
@@ -179,6 +182,7 @@ class Safety:
         if not change.engaged:
             embodiment.stops.pop(change.input_name, None)
             self.try_release(embodiment)
+            self._kernel.report(embodiment)
             return
         was_blocked = embodiment.blocked_by() is not None
         stop = Stop(change.input_name, change.meaning, change.detail)
@@ -210,7 +214,7 @@ class Safety:
             'cause': stop.meaning.value,
             'input': stop.input_name,
             'detail': stop.detail,
-            **self._account(embodiment),
+            **account(self._kernel, embodiment),
         }
         self._kernel.delivery.event(session, 'e_stop_engaged', detail)
 
@@ -246,13 +250,3 @@ class Safety:
             embodiment.in_safe_state = True
             if not self._was_told(embodiment):
                 self._tell_entry(embodiment, f'{blocked.meaning}: {blocked.input_name}')
-
-    def _account(self, embodiment: Embodiment) -> Json:
-        return {
-            'motion_permitted': embodiment.permits_motion,
-            'at_rest': embodiment.at_rest,
-            'inputs': [
-                {'input': s.input_name, 'meaning': s.meaning.value, 'detail': s.detail}
-                for s in embodiment.stops.values()
-            ],
-        }

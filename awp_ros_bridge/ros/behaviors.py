@@ -69,6 +69,10 @@ class BehaviorRunner:
         for run in list(self._runs):
             run.look_at_cancel(goal)
 
+    def is_running(self, embodiment: str) -> bool:
+        """Tell whether steps of an embodiment are under way."""
+        return any(run.embodiment == embodiment for run in self._runs)
+
     def finished(self, run: _Run) -> None:
         """Forget a run that answered."""
         self._runs.remove(run)
@@ -101,6 +105,10 @@ class _Run:
         if plan.park is not None:  # what stops may not use up the time of the park goal
             bound_ns = max(0, effect.bound_ns - plan.park.bound_ms * MS)
             self._deadlines.append(thread.call_at(started_ns + bound_ns, self._on_stop_bound))
+
+    @property
+    def embodiment(self) -> str:
+        return self._effect.embodiment
 
     # ------------------------------------------------------------ stopping
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-_STEP = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)((?:\[\d+\])*)')
+from awp_ros_bridge.config.field_path import field_steps, Item, Step
+
+
+class ItemMissing(LookupError):
+    """A list has no item of the wanted name."""
 
 
 class FieldPath:
@@ -17,24 +21,44 @@ class FieldPath:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._steps: list[str | int] = []
-        for part in text.split('.'):
-            match = _STEP.fullmatch(part)
-            if match is None:
-                raise ValueError(f'{text!r} is not a field path: {part!r}')
-            self._steps.append(match[1])
-            self._steps.extend(int(index) for index in re.findall(r'\d+', match[2]))
+        self._steps = field_steps(text)
 
     def read(self, message: Any) -> Any:
         """
         Return the field as a plain Python value; a byte becomes its number.
 
+        Where a key addresses several items, the first counts.
+
         :raises AttributeError: the message has no such field
-        :raises IndexError: the list is shorter
+        :raises LookupError: the list is shorter, or has no such item
         """
-        value = message
-        for step in self._steps:
-            value = value[step] if isinstance(step, int) else getattr(value, step)
-        if isinstance(value, bytes) and len(value) == 1:
-            return value[0]
-        return value.item() if hasattr(value, 'item') else value
+        return next(self.read_all(message))
+
+    def read_all(self, message: Any) -> Iterator[Any]:
+        """
+        Yield the field of every item that the path addresses, one at least.
+
+        :raises AttributeError: the message has no such field
+        :raises LookupError: the list is shorter
+        :raises ItemMissing: no item has the key that the path names
+        """
+        return map(_plain, _walk(message, self._steps))
+
+
+def _walk(value: Any, steps: Sequence[Step]) -> Iterator[Any]:
+    for at, step in enumerate(steps):
+        if isinstance(step, Item):
+            found = [each for each in value if str(getattr(each, step.key)) == step.value]
+            if not found:
+                raise ItemMissing(f'there is no item with {step.key} {step.value!r}')
+            for each in found:
+                yield from _walk(each, steps[at + 1 :])
+            return
+        value = value[step] if isinstance(step, int) else getattr(value, step)
+    yield value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes) and len(value) == 1:
+        return value[0]
+    return value.item() if hasattr(value, 'item') else value

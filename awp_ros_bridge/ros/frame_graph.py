@@ -118,6 +118,21 @@ class FrameGraph:
             return None
         return _pose(way)
 
+    def moving(self, frame: str, reference: str) -> list[tuple[str, int]] | None:
+        """
+        List the moving transforms between two AWP frames: which of the way it is, stamp in ns.
+
+        None where tf does not relate the frames.
+        """
+        way = self._way(self.frames[frame], self.frames[reference])
+        if way is None:
+            return None
+        return [
+            (f'{edge.parent}{"<" if up else ">"}', edge.stamp_ns)
+            for edge, up in way
+            if not edge.is_static
+        ]
+
     @property
     def _root_frame(self) -> str:
         return self.frames[self.root]

@@ -38,6 +38,7 @@ from awp_ros_bridge.engine.inputs import (
     Meaning,
     RestReached,
 )
+from awp_ros_bridge.ros.account import MotionAccount
 from awp_ros_bridge.ros.beat import DeadMan
 from awp_ros_bridge.ros.capture_time import Clocks
 from awp_ros_bridge.ros.clock_watch import ClockWatch
@@ -45,6 +46,7 @@ from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
 from awp_ros_bridge.ros.observations import Observations
+from awp_ros_bridge.ros.operator import OperatorDesk
 from awp_ros_bridge.ros.plan import action_plans, ActionPlan, Adapters
 from awp_ros_bridge.ros.reset import WorldReset
 from awp_ros_bridge.ros.rest import RestMonitor
@@ -106,13 +108,26 @@ class RosGateway:
             self._send_goal,
         )
         self.local_stop = self._stopping.local_stop
-        self.rest = RestMonitor(self.safety_thread, post, self.local_stop, config)
+        self.rest = RestMonitor(
+            self.safety_thread, post, self.local_stop, config, self._stopping.is_commanded
+        )
         self.inputs = SafetyInputs(self.safety_thread, self.local_stop, config)
+        self._operator = OperatorDesk(
+            self.safety_thread,
+            self.local_stop,
+            self.gate,
+            self.goals,
+            self.inputs,
+            config.embodiments,
+        )
         self.dead_man = DeadMan(self.safety_thread, self.local_stop, config.embodiments)
         self._reset = WorldReset(self.goals_thread, post)
         self._status = EmbodimentStatus(
-            self.goals_thread, config.embodiments, self.gate.is_open, self.rest.at_rest
+            self.goals_thread,
+            config.embodiments,
+            MotionAccount(self.gate, self.inputs, self.rest, self.goals),
         )
+        self.local_stop.listen(self._status.changed)
         self._desk: GoalDesk | None = None
         self._observations: Observations | None = None
         self._clock_watch: ClockWatch | None = None
@@ -152,6 +167,7 @@ class RosGateway:
         self._status.start(main)
         self.rest.start(safety, main.resolve_topic_name)
         self.inputs.start(safety, main.resolve_topic_name)
+        self._operator.start(safety, main.resolve_service_name)
         self.dead_man.start()
         self._observe(observing)
         self.safety_thread.start(safety)
@@ -238,7 +254,7 @@ class RosGateway:
         def rested(measured: bool) -> None:
             self._post(RestReached(effect.ticket, measured))
 
-        self.rest.await_rest(effect.embodiment, time.monotonic_ns(), rested)
+        self.rest.await_rest(effect.embodiment, time.monotonic_ns(), rested, effect.group)
 
     # ------------------------------------------------------------ questions
 

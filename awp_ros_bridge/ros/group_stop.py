@@ -79,7 +79,9 @@ class GroupStop:
         def rested(measured: bool) -> None:
             self._thread.post(self._on_rest, goal_id, measured)
 
-        stop.forget = self._rest.await_rest(stop.plan.embodiment, time.monotonic_ns(), rested)
+        stop.forget = self._rest.await_rest(
+            stop.plan.embodiment, time.monotonic_ns(), rested, stop.plan.group
+        )
 
     def _on_rest(self, goal_id: str, measured: bool) -> None:
         detail = 'at rest' if measured else 'rest not measured'

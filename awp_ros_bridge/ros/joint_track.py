@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 import math
 
 SAMPLES = 3  # fewer prove no rest
@@ -19,8 +19,8 @@ class JointTrack:
 
     __slots__ = (
         '_anchor',
-        '_bound',
         '_run',
+        'bound',
         'fault',
         'heard_ns',
         'position',
@@ -29,7 +29,7 @@ class JointTrack:
     )
 
     def __init__(self, bound_radps: float) -> None:
-        self._bound = bound_radps
+        self.bound = bound_radps
         self._anchor: tuple[int, float] | None = None
         self._run: deque[int] = deque(maxlen=SAMPLES)
         self.position = math.nan
@@ -53,7 +53,7 @@ class JointTrack:
         self.velocity = velocity
         self.fault = None if math.isfinite(velocity) and math.isfinite(position) else 'not finite'
         # written as the permission, so that NaN does not pass
-        if self.fault is None and -self._bound <= velocity <= self._bound:
+        if self.fault is None and -self.bound <= velocity <= self.bound:
             if not self._run:
                 self.slow_since_ns = at_ns
             self._run.append(at_ns)
@@ -86,17 +86,85 @@ class JointTrack:
         return (position - anchor[1]) / (passed_ns * 1e-9)
 
 
-class RestTrack:
+class Tracks:
+    """
+    What must be slow for an embodiment to rest.
+
+    :ivar tracks: by name.
+    :ivar word: what a name stands for, in reasons.
+    """
+
+    word = ''
+
+    def __init__(self, tracks: dict[str, JointTrack]) -> None:
+        self.tracks = tracks
+
+    def rests(self, since_ns: int, for_ns: int, names: Collection[str] | None = None) -> bool:
+        """
+        Tell whether everything rests since a time.
+
+        :param names: look at these alone; one that was never heard does not rest.
+        """
+        tracks = self.tracks
+        if names is not None:
+            found = [tracks.get(name) for name in names]
+            return all(track is not None and track.rests(since_ns, for_ns) for track in found)
+        return bool(tracks) and all(track.rests(since_ns, for_ns) for track in tracks.values())
+
+    def fast(self) -> str:
+        """Say what is faster than its bound in the newest sample, or cannot be read."""
+        found = [
+            f'{self.word}{name} moves with {track.velocity:.3g} (limit {track.bound:g})'
+            for name, track in self.tracks.items()
+            if not -track.bound <= track.velocity <= track.bound
+        ]
+        return ', '.join(found)
+
+    def positions(self) -> dict[str, float] | None:
+        """Return the newest joint positions by name; None where there are none."""
+        return None
+
+    def velocities(self) -> dict[str, float]:
+        """Return the newest joint velocities by name, where they are known and finite."""
+        return {}
+
+    def spoil(self, at_ns: int, fault: str) -> None:
+        """Note a sample that cannot be read."""
+        for track in self.tracks.values():
+            track.spoil(at_ns, fault)
+
+    def unsafe(self, now_ns: int, stale_ns: int) -> str | None:
+        """Return what forbids motion: something never heard, silent or unreadable; else None."""
+        if not self.tracks:
+            return f'no {self.word}was heard yet'
+        for name, track in self.tracks.items():
+            said = f'{self.word}{name}'
+            if track.heard_ns == 0:
+                return f'{said} was not heard yet'
+            silent_ms = (now_ns - track.heard_ns) // 1_000_000
+            if now_ns - track.heard_ns >= stale_ns:
+                return f'{said} silent for {silent_ms} ms (limit {stale_ns // 1_000_000} ms)'
+            if track.fault is not None:
+                return f'{said}: {track.fault}'
+        return None
+
+
+class RestTrack(Tracks):
     """
     The joints of one embodiment.
 
     :param joints: names, None for every joint that the topic carries.
+    :param bound_of: speed at or below which a joint is slow; a number is that of all.
     """
 
-    def __init__(self, joints: Sequence[str] | None, bound_radps: float) -> None:
+    word = 'joint '
+
+    def __init__(
+        self, joints: Sequence[str] | None, bound_of: float | Callable[[str], float]
+    ) -> None:
         self._every = joints is None
-        self._bound = bound_radps
-        self.tracks = {name: JointTrack(bound_radps) for name in joints or ()}
+        self._bound_of = bound_of
+        super().__init__({name: self._track(name) for name in joints or ()})
 
     def take(self, at_ns: int, message: object) -> None:
         """Note one JointState; joints of others are ignored, its arrays may be partial."""
@@ -110,18 +178,13 @@ class RestTrack:
             if track is None:
                 if not self._every:
                     continue
-                track = self.tracks[name] = JointTrack(self._bound)
+                track = self.tracks[name] = self._track(name)
             if readable:
                 velocity = velocities[index] if velocities else None
                 track.take(at_ns, positions[index], velocity)
             else:
                 track.spoil(at_ns, f'{count} names, {len(positions)} positions, '
                                    f'{len(velocities)} velocities')  # fmt: skip
-
-    def rests(self, since_ns: int, for_ns: int) -> bool:
-        """Tell whether every joint rests since a time."""
-        tracks = self.tracks
-        return bool(tracks) and all(track.rests(since_ns, for_ns) for track in tracks.values())
 
     def positions(self) -> dict[str, float] | None:
         """Return the newest positions by name; None before every joint was heard."""
@@ -135,16 +198,6 @@ class RestTrack:
         found = {name: track.velocity for name, track in list(self.tracks.items())}
         return {name: value for name, value in found.items() if math.isfinite(value)}
 
-    def unsafe(self, now_ns: int, stale_ns: int) -> str | None:
-        """Return what forbids motion: a joint never heard, silent or unreadable; else None."""
-        if not self.tracks:
-            return 'no joint was heard yet'
-        for name, track in self.tracks.items():
-            if track.heard_ns == 0:
-                return f'joint {name} was not heard yet'
-            silent_ms = (now_ns - track.heard_ns) // 1_000_000
-            if now_ns - track.heard_ns >= stale_ns:
-                return f'joint {name} silent for {silent_ms} ms (limit {stale_ns // 1_000_000} ms)'
-            if track.fault is not None:
-                return f'joint {name}: {track.fault}'
-        return None
+    def _track(self, name: str) -> JointTrack:
+        bound_of = self._bound_of
+        return JointTrack(bound_of(name) if callable(bound_of) else bound_of)

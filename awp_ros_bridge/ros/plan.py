@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from awp_ros_bridge.config import BridgeConfig, MeasuredRest
+from awp_ros_bridge.config import BridgeConfig, UnmeasuredRest
 from awp_ros_bridge.ros.adapters.base import Adapter
 
 MS = 1_000_000
@@ -46,7 +46,7 @@ def action_plans(config: BridgeConfig, adapters: Adapters) -> dict[Key, ActionPl
         action = config.actions[action_type]
         rest = config.embodiments[embodiment].at_rest
         stale_ns = DEFAULT_STALE_NS
-        if isinstance(rest, MeasuredRest):
+        if not isinstance(rest, UnmeasuredRest):
             stale_ns = rest.stale_after_ms * MS
         plans[embodiment, action_type] = ActionPlan(
             embodiment=embodiment,

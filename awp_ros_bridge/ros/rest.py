@@ -1,40 +1,44 @@
-"""Owns measured rest: joint states in, at rest or not out, and who waits for it; safety thread."""
+"""Owns measured rest: is a body still, what moves it if not, who waits for it; safety thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 import time
 from typing import Any
 
+from nav_msgs.msg import Odometry
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
-from awp_ros_bridge.config import BridgeConfig, MeasuredRest, UnmeasuredRest
+from awp_ros_bridge.config import BridgeConfig, MeasuredRest, OdometryRest, TfRest, UnmeasuredRest
 from awp_ros_bridge.engine.inputs import Input, Meaning, RestChanged
+from awp_ros_bridge.ros.body_track import OdometrySpeed, TfSpeed
 from awp_ros_bridge.ros.joint_track import RestTrack
-from awp_ros_bridge.ros.newest import NewestReader
 from awp_ros_bridge.ros.plan import MS
+from awp_ros_bridge.ros.rest_source import Source, TfSource, TopicSource
 from awp_ros_bridge.ros.runtime import Deadline, RosThread
 from awp_ros_bridge.ros.stop import LocalStop
+from awp_ros_bridge.ros.unexpected import UnexpectedMotion
 
-PACE_NS = 40 * MS  # while nobody waits, rest is judged at 25 Hz; else with every sample
-WINDOW_NS = 1_000 * MS
-FAST = 2.5  # times the pace: the topic is then looked at, not followed
-MISSES = 3  # looks without news after which it is followed again
 FORGET_NS = 120_000 * MS
 
 Rested = Callable[[bool], None]
+
+
+Measure = MeasuredRest | OdometryRest | TfRest
+Track = RestTrack | OdometrySpeed | TfSpeed
 
 
 class RestMonitor:
     """
     Measures the rest of every embodiment.
 
-    Reading (:meth:`joints`, :meth:`joint_velocities`, :meth:`at_rest`, :meth:`silent_ns`) and
-    :meth:`await_rest` are safe on any thread, everything else happens on the safety thread.
+    Reading (:meth:`joints`, :meth:`joint_velocities`, :meth:`at_rest`, :meth:`silent_ns`,
+    :meth:`unexpected`) and :meth:`await_rest` are safe on any thread, everything else happens on
+    the safety thread.
+
+    :param is_commanded: tells whether an action or a safe-state step moves an embodiment.
     """
 
     def __init__(
@@ -43,31 +47,53 @@ class RestMonitor:
         post: Callable[[Input], None],
         stop: LocalStop,
         config: BridgeConfig,
+        is_commanded: Callable[[str], bool],
     ) -> None:
         self._thread = thread
         self._embodiments: dict[str, _Measured | _Unmeasured] = {}
-        self._sources: dict[str, _Source] = {}
-        for name, embodiment in config.embodiments.items():
-            rest = embodiment.at_rest
+        self._sources: dict[str, Source] = {}
+        rests = {name: each.at_rest for name, each in config.embodiments.items()}
+        pairs = [rest.tf for rest in rests.values() if isinstance(rest, TfRest)]
+        self._tf_frames = {frame for pair in pairs for frame in (pair.frame, pair.reference)}
+        for name, rest in rests.items():
             if isinstance(rest, UnmeasuredRest):
                 self._embodiments[name] = _Unmeasured(thread, rest)
                 continue
-            source = self._sources.setdefault(rest.topic, _Source(thread))
-            self._embodiments[name] = _Measured(name, rest, source, post, stop)
+            means = Meaning.FAULT if rest.unexpected_motion == 'stop' else Meaning.DEGRADED
+            unexpected = UnexpectedMotion(
+                name, stop, partial(is_commanded, name), means, rest.unexpected_after_ms * MS
+            )
+            source = self._source(rest)
+            self._embodiments[name] = _Measured(name, rest, source, post, stop, unexpected)
+
+    def _source(self, rest: Measure) -> Source:
+        key = _source_name(rest)
+        found = self._sources.get(key)
+        if found is None:
+            if isinstance(rest, TfRest):
+                found = TfSource(self._thread, self._tf_frames)
+            else:
+                kind = Odometry if isinstance(rest, OdometryRest) else JointState
+                found = TopicSource(self._thread, key, kind)
+            self._sources[key] = found
+        return found
 
     def start(self, node: Node, resolve: Callable[[str], str]) -> None:
         """Subscribe and begin to judge; before the thread starts."""
-        for topic, source in self._sources.items():
-            source.start(node, resolve(topic))
+        for source in self._sources.values():
+            source.start(node, resolve)
 
-    def await_rest(self, embodiment: str, since_ns: int, rested: Rested) -> Callable[[], None]:
+    def await_rest(
+        self, embodiment: str, since_ns: int, rested: Rested, group: str = ''
+    ) -> Callable[[], None]:
         """
         Call back once, on the safety thread, when all samples since a time were slow.
 
         :param rested: takes False where rest is not measured and the settle time passed.
+        :param group: concurrency group whose joints must rest; all where it names none.
         :return: what forgets the wait; callable on any thread.
         """
-        wait = _Wait(since_ns, rested)
+        wait = _Wait(since_ns, rested, group)
         self._thread.post(self._embodiments[embodiment].await_rest, wait)
 
         def forget() -> None:
@@ -95,13 +121,18 @@ class RestMonitor:
         """Return for how long the rest topic has been silent; None where there is none."""
         return self._embodiments[embodiment].silent_ns(now_ns)
 
+    def unexpected(self, embodiment: str) -> str | None:
+        """Return how an embodiment moves that nobody asked to, None while it does not."""
+        return self._embodiments[embodiment].unexpected
+
 
 class _Wait:
-    __slots__ = ('is_over', 'rested', 'since_ns')
+    __slots__ = ('group', 'is_over', 'rested', 'since_ns')
 
-    def __init__(self, since_ns: int, rested: Rested) -> None:
+    def __init__(self, since_ns: int, rested: Rested, group: str) -> None:
         self.since_ns = since_ns
         self.rested = rested
+        self.group = group
         self.is_over = False
 
     def end(self, measured: bool) -> None:
@@ -114,6 +145,7 @@ class _Unmeasured:
     """An embodiment that nothing measures: it settles."""
 
     at_rest: bool | None = None
+    unexpected: str | None = None
 
     def __init__(self, thread: RosThread, rest: UnmeasuredRest) -> None:
         self._thread = thread
@@ -132,111 +164,53 @@ class _Unmeasured:
         return None
 
 
-class _Source:
-    """
-    One JointState topic, for every embodiment that looks at it.
+def _source_name(rest: Measure) -> str:
+    if isinstance(rest, OdometryRest):
+        return rest.odometry
+    return 'tf' if isinstance(rest, TfRest) else rest.topic
 
-    A topic much faster than rest is judged is looked at when that is due, unless somebody waits
-    for rest: then every sample counts.
-    """
 
-    def __init__(self, thread: RosThread) -> None:
-        self.thread = thread
-        self.heard_ns = 0
-        self.started_ns = time.monotonic_ns()
-        self.users: list[_Measured] = []
-        self._reader: NewestReader | None = None
-        self._decoded_ns = 0
-        self._pace_ns = PACE_NS
-        self._window_ns = 0
-        self._arrived = 0
-        self._misses = 0
-
-    def start(self, node: Node, topic: str) -> None:
-        # best effort hears every publisher; a lost sample is followed by the next
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        callback = self.thread.guard(self._on_sample)
-        self._reader = NewestReader(node, JointState, topic, qos, callback)
-        self.started_ns = time.monotonic_ns()
-        self._pace_ns = min(PACE_NS, *(user.stale_ns // 4 for user in self.users))
-        for user in self.users:
-            user.begin()
-
-    def follow(self) -> None:
-        """Look at every sample from now on: somebody waits."""
-        if self._reader is not None:
-            self._reader.dispatch(True)
-
-    def _on_sample(self, data: bytes) -> None:
-        now_ns = time.monotonic_ns()
-        self.heard_ns = now_ns
-        is_awaited = any(user.is_awaited for user in self.users)
-        self._arrived += 1
-        if now_ns - self._window_ns >= WINDOW_NS:
-            self._choose(now_ns, is_awaited)
-        # a little early rather than a whole period late
-        if is_awaited or now_ns - self._decoded_ns >= self._pace_ns - MS:
-            self._decode(data, now_ns)
-
-    def _decode(self, data: bytes, now_ns: int) -> None:
-        self._decoded_ns = now_ns
-        try:
-            message: Any = deserialize_message(data, JointState)
-        except Exception:  # noqa: BLE001 whatever cannot be read is no proof of rest
-            message = None
-        for user in self.users:
-            user.take(now_ns, message)
-
-    def _choose(self, now_ns: int, is_awaited: bool) -> None:
-        passed_ns = now_ns - self._window_ns
-        is_fast = self._arrived * self._pace_ns > FAST * passed_ns
-        self._window_ns, self._arrived = now_ns, 0
-        if is_fast and not is_awaited and self._reader and self._reader.dispatch(False):
-            self._misses = 0
-            self.thread.call_later(self._pace_ns, self._look)
-
-    def _look(self) -> None:
-        reader = self._reader
-        if reader is None or reader.is_dispatched:
-            return
-        data = reader.take()
-        self._misses = 0 if data is not None else self._misses + 1
-        if self._misses >= MISSES:
-            reader.dispatch(True)
-            return
-        self.thread.call_later(self._pace_ns, self._look)
-        if data is not None:
-            now_ns = time.monotonic_ns()
-            self.heard_ns = now_ns
-            self._decode(data, now_ns)
+def _track(rest: Measure) -> Track:
+    if isinstance(rest, OdometryRest):
+        return OdometrySpeed(rest)
+    if isinstance(rest, TfRest):
+        return TfSpeed(rest, rest.tf)
+    return RestTrack(None if rest.joints == 'all' else rest.joints, rest.bound_of)
 
 
 class _Measured:
-    """An embodiment whose joints are measured."""
+    """An embodiment whose speed is measured."""
 
     def __init__(
         self,
         name: str,
-        rest: MeasuredRest,
-        source: _Source,
+        rest: Measure,
+        source: Source,
         post: Callable[[Input], None],
         stop: LocalStop,
+        unexpected: UnexpectedMotion,
     ) -> None:
         self._name = name
-        self._input = f'{rest.topic}:stale'
+        self._input = f'{_source_name(rest)}:stale'
         self._source = source
         self._post = post
         self._stop = stop
+        self._unexpected = unexpected
         self._for_ns = rest.for_ms * MS
         self.stale_ns = rest.stale_after_ms * MS
-        bounds = [b for b in (rest.max_velocity_radps, rest.max_velocity_mps) if b is not None]
-        # where both are given the kind of a joint is not known here: the stricter bound holds
-        self._track = RestTrack(None if rest.joints == 'all' else rest.joints, min(bounds))
+        self._track = _track(rest)
+        self._groups: Mapping[str, Collection[str]] = (
+            rest.groups if isinstance(rest, MeasuredRest) else {}
+        )
         self._waits: list[_Wait] = []
         self._unsafe: str | None = None
         self._deadline: Deadline | None = None
         self.at_rest: bool | None = None
         source.users.append(self)
+
+    @property
+    def unexpected(self) -> str | None:
+        return self._unexpected.detail
 
     @property
     def is_awaited(self) -> bool:
@@ -248,8 +222,7 @@ class _Measured:
 
     def take(self, now_ns: int, message: Any | None) -> None:
         if message is None:
-            for track in self._track.tracks.values():
-                track.spoil(now_ns, 'the message cannot be read')
+            self._track.spoil(now_ns, 'the message cannot be read')
         else:
             self._track.take(now_ns, message)
         self._judge(now_ns)
@@ -276,7 +249,8 @@ class _Measured:
     def _serve(self) -> None:
         left: list[_Wait] = []
         for wait in self._waits:
-            if self._unsafe is None and self._track.rests(wait.since_ns, self._for_ns):
+            moved = self._groups.get(wait.group)
+            if self._unsafe is None and self._track.rests(wait.since_ns, self._for_ns, moved):
                 wait.end(True)
             elif not wait.is_over:
                 left.append(wait)
@@ -296,6 +270,7 @@ class _Measured:
         if rests is not self.at_rest:
             self.at_rest = rests
             self._post(RestChanged(self._name, rests))
+        self._unexpected.look(now_ns, rests, self._track.fast())
         if unsafe is None and (self._deadline is None or self._deadline.is_cancelled):
             self._deadline = self._source.thread.call_at(now_ns + self.stale_ns, self._on_silence)
 

@@ -7,7 +7,7 @@ allowed it, it does not when its topic goes quiet, and there is no way around th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 import logging
 import time
@@ -17,9 +17,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from awp_ros_bridge.config import BridgeConfig, ByCompanion, SafetyInput
+from awp_ros_bridge.config import BridgeConfig, InputSpec
 from awp_ros_bridge.engine.inputs import Meaning
-from awp_ros_bridge.ros.field_path import FieldPath
+from awp_ros_bridge.ros.input_judge import hardest, InputJudge, Verdict
 from awp_ros_bridge.ros.interfaces import load_interface
 from awp_ros_bridge.ros.plan import MS
 from awp_ros_bridge.ros.runtime import Deadline, NO_EVENTS, RosThread
@@ -28,123 +28,98 @@ from awp_ros_bridge.ros.stop import LocalStop
 _LOG = logging.getLogger(__name__)
 
 TYPE_LOOK_NS = 1_000 * MS  # until the type of a companion topic is known
+LATCHED = 'latched until an operator clears it'
 
 # Neither reader hears all publishers: latched samples reach the first, best effort the second.
+# Deep, so that no message is lost that trips and is taken back while the thread is busy.
+_DEPTH = 100
 _READERS = (
     QoSProfile(
-        depth=10,
+        depth=_DEPTH,
         reliability=ReliabilityPolicy.RELIABLE,
         durability=DurabilityPolicy.TRANSIENT_LOCAL,
     ),
     QoSProfile(
-        depth=10,
+        depth=_DEPTH,
         reliability=ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.VOLATILE,
     ),
 )
 
 
-class InputJudge:
-    """
-    What one input says, without ROS.
+class _Told:
+    """What one embodiment was told of an input."""
 
-    :param config: the field, its unsafe values, the limit of silence.
-    """
+    __slots__ = ('is_clearable', 'is_stale', 'latched', 'verdict')
 
-    def __init__(self, config: SafetyInput) -> None:
-        self._config = config
-        self._field = FieldPath(config.field)
-        self._by_companion = isinstance(config.freshness, ByCompanion)
-        self._stale_ns = config.stale_after_ms * MS
-        self._unsafe: list[str | None] = [None] * len(_READERS)
-        self._heard_ns: int | None = None
-        self._companion_ns: int | None = None
-
-    def take(self, reader: int, message: Any | None, at_ns: int) -> None:
-        """Note the newest message of a reader; None for one that cannot be read."""
-        self._heard_ns = at_ns
-        self._unsafe[reader] = self._judge(message)
-
-    def take_companion(self, at_ns: int) -> None:
-        """Note that the periodic topic of the same driver is alive."""
-        self._companion_ns = at_ns
-
-    def tripped(self) -> str | None:
-        """Return what was heard that forbids motion; it holds until that reader hears better."""
-        return next((said for said in self._unsafe if said is not None), None)
-
-    def renewed_ns(self) -> int | None:
-        """Return when the input was last vouched for, None when it never was."""
-        if self._heard_ns is None:
-            return None
-        return self._companion_ns if self._by_companion else self._heard_ns
-
-    def stale(self, now_ns: int) -> str | None:
-        """Return why the input counts as unknown, or None."""
-        topic = self._config.topic
-        if self._heard_ns is None:
-            return f'{topic} was not heard yet'
-        renewed_ns = self.renewed_ns()
-        if isinstance(self._config.freshness, ByCompanion):
-            topic = f'{self._config.freshness.topic}, companion of {topic},'
-        if renewed_ns is None:
-            return f'{topic} was not heard yet'
-        silent_ns = now_ns - renewed_ns
-        if silent_ns < self._stale_ns:
-            return None
-        return f'{topic} silent for {silent_ns // MS} ms (limit {self._stale_ns // MS} ms)'
-
-    def permits_motion(self, now_ns: int) -> bool:
-        """Tell whether a message allowed motion, is young enough, and there was one at all."""
-        return self.tripped() is None and self.stale(now_ns) is None
-
-    def due_ns(self) -> int | None:
-        """Return when a permission ages into unknown."""
-        renewed_ns = self.renewed_ns()
-        return None if renewed_ns is None else renewed_ns + self._stale_ns
-
-    def _judge(self, message: Any | None) -> str | None:
-        config = self._config
-        if message is None:
-            return f'{config.topic}: a message cannot be read'
-        try:
-            value = self._field.read(message)
-            forbids = config.unsafe_when.holds(value)
-        except Exception as error:  # noqa: BLE001 what cannot be judged forbids motion
-            return f'{config.topic}.{config.field} cannot be read: {error}'
-        return f'{config.topic}.{config.field} is {value!r}' if forbids else None
+    def __init__(self) -> None:
+        self.verdict: Verdict | None = None
+        self.latched: Verdict | None = None
+        self.is_stale = False
+        self.is_clearable = False
 
 
 class WatchedInput:
-    """One input of one embodiment: its readers, its limit of silence, the news of its verdict."""
+    """
+    One input: its readers, its limit of silence, the news of its verdict.
+
+    :param embodiments: those whose motion it forbids; each has a latch of its own.
+    """
 
     def __init__(
-        self, embodiment: str, config: SafetyInput, thread: RosThread, stop: LocalStop
+        self, embodiments: Iterable[str], spec: InputSpec, thread: RosThread, stop: LocalStop
     ) -> None:
-        self.embodiment = embodiment
-        self.config = config
-        self.judge = InputJudge(config)
+        self.spec = spec
+        self.judge = InputJudge(spec)
+        self._told = {name: _Told() for name in embodiments}
         self._thread = thread
         self._stop = stop
         self._type: Any = None
-        self._is_tripped = False
-        self._is_stale = False
         self._deadline: Deadline | None = None
 
-    @property
-    def reasons(self) -> dict[str, str]:
-        """What forbids motion now, by input name."""
-        tripped, stale = self.judge.tripped(), self.judge.stale(time.monotonic_ns())
-        said = {self.config.label: tripped, f'{self.config.label}:stale': stale}
-        return {name: detail for name, detail in said.items() if detail is not None}
+    def forbids(self, embodiment: str) -> dict[str, str]:
+        """Return what forbids motion of an embodiment now, by input name; any thread."""
+        told = self._told.get(embodiment)
+        if told is None:
+            return {}
+        label = self.spec.label
+        verdict, stale = self.judge.tripped(), self.judge.stale(time.monotonic_ns())
+        said = {label: None if verdict is None else verdict.text, f'{label}:stale': stale}
+        if verdict is None and told.latched is not None:
+            said[label] = f'{told.latched.text} ({LATCHED})'
+        return {name: text for name, text in said.items() if text is not None}
+
+    def permits_motion(self, embodiment: str, now_ns: int) -> bool:
+        """Tell whether the input permits motion of an embodiment; any thread."""
+        told = self._told.get(embodiment)
+        if told is None:
+            return True
+        verdict = self.judge.tripped() or told.latched
+        if verdict is not None:
+            return verdict.means is Meaning.DEGRADED
+        return self.spec.means is Meaning.DEGRADED or self.judge.stale(now_ns) is None
+
+    def is_only_latched(self, embodiment: str) -> bool:
+        """Tell whether an operator may clear the input: the hardware has, and is not silent."""
+        told = self._told.get(embodiment)
+        if told is None or told.latched is None:
+            return False
+        return self.judge.permits_motion(time.monotonic_ns())
+
+    def clear(self, embodiment: str) -> None:
+        """Let go of what only the latch holds, for an operator."""
+        if self.is_only_latched(embodiment):
+            self._told[embodiment].latched = None
+            self._update()
 
     def start(self, node: Node, resolve: Callable[[str], str]) -> None:
         """Subscribe; the input is unknown, hence unsafe, until it is heard."""
-        topic = resolve(self.config.topic)
+        topic = resolve(self.spec.topic)
         try:
-            self._type = load_interface(self.config.type)
+            self._type = load_interface(self.spec.type)
         except ValueError as error:
-            _LOG.error('safety input %s cannot be heard: %s', self.config.label, error)
+            _LOG.error('safety input %s cannot be heard: %s', self.spec.label, error)
+            self.judge.fail(f'{self.spec.topic} cannot be heard: {error}')
             self._update()
             return
         for reader, qos in enumerate(_READERS):
@@ -152,8 +127,8 @@ class WatchedInput:
             node.create_subscription(
                 self._type, topic, callback, qos, event_callbacks=NO_EVENTS, raw=True
             )
-        if isinstance(self.config.freshness, ByCompanion):
-            self._follow(node, resolve(self.config.freshness.topic))
+        if self.spec.companion is not None:
+            self._follow(node, resolve(self.spec.companion))
         self._update()
 
     def _on_message(self, reader: int, data: bytes) -> None:
@@ -180,38 +155,65 @@ class WatchedInput:
 
     def _on_companion(self, data: bytes) -> None:
         self.judge.take_companion(time.monotonic_ns())
-        if self._is_stale:
+        if any(told.is_stale for told in self._told.values()):
             self._update()
 
     def _update(self) -> None:
         """Tell what changed; the stop itself is part of the telling."""
         now_ns = time.monotonic_ns()
-        tripped, stale = self.judge.tripped(), self.judge.stale(now_ns)
-        # what is tripped stays tripped by value, whether or not its publisher lives
-        self._is_tripped = self._change(
-            self._is_tripped, tripped, self.config.label, self.config.means, now_ns
-        )
-        doubt = stale if tripped is None else None
-        meaning = Meaning.NOT_READY
-        if self.config.means is Meaning.DEGRADED:
-            meaning = Meaning.DEGRADED
-        self._is_stale = self._change(
-            self._is_stale, doubt, f'{self.config.label}:stale', meaning, now_ns
-        )
-        self._arm(now_ns)
+        verdict, stale = self.judge.tripped(), self.judge.stale(now_ns)
+        for embodiment, told in self._told.items():
+            self._tell(embodiment, told, verdict, stale)
+        if verdict is None and stale is None:
+            self._arm(now_ns)  # otherwise only a message can change it
 
-    def _change(
-        self, before: bool, unsafe: str | None, name: str, meaning: Meaning, now_ns: int
-    ) -> bool:
-        if unsafe is not None and not before:
-            self._stop.engage(self.embodiment, name, meaning, unsafe)
-        elif unsafe is None and before:
-            self._stop.release(self.embodiment, name, meaning, f'{self.config.topic} permits it')
-        return unsafe is not None
+    def _tell(
+        self, embodiment: str, told: _Told, verdict: Verdict | None, stale: str | None
+    ) -> None:
+        label = self.spec.label
+        if verdict is not None and self.spec.latch == 'until_operator':
+            told.latched = hardest(verdict, told.latched)
+        held = verdict
+        if told.latched is not None and hardest(told.latched, verdict) is not verdict:
+            held = Verdict(told.latched.means, f'{told.latched.text} ({LATCHED})')
+        self._change(embodiment, told, held)
+        # what is tripped stays tripped by value, whether or not its publisher lives
+        doubt = stale if held is None else None
+        means = Meaning.NOT_READY
+        if self.spec.means is Meaning.DEGRADED:
+            means = Meaning.DEGRADED
+        if doubt is not None and not told.is_stale:
+            self._stop.engage(embodiment, f'{label}:stale', means, doubt)
+        elif doubt is None and told.is_stale:
+            self._stop.release(embodiment, f'{label}:stale', means, self._better)
+        told.is_stale = doubt is not None
+        before, told.is_clearable = told.is_clearable, (
+            told.latched is not None and verdict is None and stale is None
+        )
+        if told.is_clearable and not before:
+            self._stop.changed(embodiment)
+
+    @property
+    def _better(self) -> str:
+        return f'{self.spec.topic} permits it'
+
+    def _change(self, embodiment: str, told: _Told, held: Verdict | None) -> None:
+        """Tell a verdict where it is another one; what it says while it lasts is of no matter."""
+        before, told.verdict = told.verdict, held
+        label = self.spec.label
+        if held is None:
+            if before is not None:
+                self._stop.release(embodiment, label, before.means, self._better)
+            return
+        is_news = before is None or before.means is not held.means
+        if before is not None and is_news and held.means is Meaning.DEGRADED:
+            self._stop.release(embodiment, label, before.means, held.text)
+        if is_news:
+            self._stop.engage(embodiment, label, held.means, held.text)
+        elif LATCHED in held.text and before is not None and held.text != before.text:
+            self._stop.tell_again(embodiment, label, held.means, held.text)
 
     def _arm(self, now_ns: int) -> None:
-        if self._is_stale or self._is_tripped:
-            return  # only a message can change that
         if self._deadline is None or self._deadline.is_cancelled:
             due_ns = self.judge.due_ns()
             if due_ns is not None:
@@ -223,14 +225,18 @@ class WatchedInput:
 
 
 class SafetyInputs:
-    """Every safety input of every embodiment."""
+    """Every safety input, of the world and of every embodiment."""
 
     def __init__(self, thread: RosThread, stop: LocalStop, config: BridgeConfig) -> None:
         self.inputs = [
-            WatchedInput(name, entry, thread, stop)
-            for name, embodiment in config.embodiments.items()
-            for entry in embodiment.safety_inputs
+            WatchedInput(config.embodiments, entry.spec, thread, stop)
+            for entry in config.safety.inputs
         ]
+        for name, embodiment in config.embodiments.items():
+            self.inputs += [
+                WatchedInput([name], entry.spec, thread, stop)
+                for entry in embodiment.safety_inputs
+            ]
 
     def start(self, node: Node, resolve: Callable[[str], str]) -> None:
         """Subscribe to everything; before the thread starts."""
@@ -239,16 +245,26 @@ class SafetyInputs:
 
     def permits_motion(self, embodiment: str, now_ns: int) -> bool:
         """Tell whether every input of an embodiment permits motion; any thread."""
-        return all(
-            each.judge.permits_motion(now_ns)
-            for each in self.inputs
-            if each.embodiment == embodiment
-        )
+        return all(each.permits_motion(embodiment, now_ns) for each in self.inputs)
 
     def reasons(self, embodiment: str) -> dict[str, str]:
         """Return what forbids motion of an embodiment, by input; any thread."""
         found: dict[str, str] = {}
         for each in self.inputs:
-            if each.embodiment == embodiment:
-                found.update(each.reasons)
+            found.update(each.forbids(embodiment))
         return found
+
+    def only_latched(self, embodiment: str) -> list[str]:
+        """Name the inputs of an embodiment that nothing but their latch engages; any thread."""
+        return [each.spec.label for each in self._clearable(embodiment)]
+
+    def clear(self, embodiment: str) -> list[str]:
+        """Let go of those inputs, for an operator; return their names. Safety thread."""
+        cleared = []
+        for each in list(self._clearable(embodiment)):
+            each.clear(embodiment)
+            cleared.append(each.spec.label)
+        return cleared
+
+    def _clearable(self, embodiment: str) -> Iterator[WatchedInput]:
+        return (each for each in self.inputs if each.is_only_latched(embodiment))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
@@ -24,48 +25,59 @@ DEADLINE_NS = 200 * MS
 
 _VALUES = ('motion_permitted', 'in_safe_state', 'at_rest')
 _BYTES = {value: serialize_message(Bool(data=value)) for value in (False, True)}
+_WORDS = {True: 'true', False: 'false', None: 'unknown'}
+
+
+class Account(Protocol):
+    """What is known of an embodiment's motion; callable on any thread."""
+
+    def motion_permitted(self, embodiment: str) -> bool: ...
+
+    def at_rest(self, embodiment: str) -> bool | None: ...
+
+    def reasons(self, embodiment: str) -> dict[str, str]: ...
 
 
 class EmbodimentStatus:
     """
-    Publishes ``~/<embodiment>/motion_permitted``, ``in_safe_state`` and ``at_rest``.
+    Publishes ``~/<embodiment>/motion_permitted``, ``in_safe_state``, ``at_rest`` and ``safety``.
 
-    Nothing is published, and nothing wakes, while nobody listens.
+    Nothing is published, and nothing wakes, while nobody listens. Unknown rest is published as
+    False; ``safety`` (a DiagnosticStatus) tells it apart, and gives a key to each reason.
 
-    :param motion_permitted: what the safety inputs say.
-    :param at_rest: what is measured; unknown is published as False.
+    :param account: what the robot's side says.
     """
 
     def __init__(
-        self,
-        thread: RosThread,
-        embodiments: Iterable[str],
-        motion_permitted: Callable[[str], bool],
-        at_rest: Callable[[str], bool | None],
+        self, thread: RosThread, embodiments: Iterable[str], account: Account
     ) -> None:
         self._thread = thread
-        self._motion_permitted = motion_permitted
-        self._at_rest = at_rest
+        self._account = account
         # nothing has been reported yet: the cautious value
-        self._in_safe_state = dict.fromkeys(embodiments, True)
+        self._reports = {name: ReportEmbodiment(name, True, None, None) for name in embodiments}
         self._publishers: dict[str, tuple[Publisher[Bool], ...]] = {}
+        self._safety: dict[str, Publisher[DiagnosticStatus]] = {}
         self._listeners: dict[str, int] = {}
         self._is_repeating = False
+        self._is_due = False
 
     def start(self, node: Node) -> None:
         """Create the publishers on the main node, so that the names carry its name."""
-        for name in self._in_safe_state:
+        for name in self._reports:
             token = topic_token(name)
             topics = [f'~/{token}/{value}' for value in _VALUES]
-            self._publishers[name] = tuple(self._publisher(node, topic) for topic in topics)
+            self._publishers[name] = tuple(
+                self._publisher(node, Bool, topic) for topic in topics
+            )
+            self._safety[name] = self._publisher(node, DiagnosticStatus, f'~/{token}/safety')
 
-    def _publisher(self, node: Node, topic: str) -> Publisher[Bool]:
+    def _publisher(self, node: Node, message_type: Any, topic: str) -> Any:
         qos = QoSProfile(depth=1, deadline=Duration(nanoseconds=DEADLINE_NS))
         events = PublisherEventCallbacks(
             matched=self._thread.guard(partial(self._on_match, topic)),
             use_default_callbacks=False,
         )
-        return node.create_publisher(Bool, topic, qos, event_callbacks=events)
+        return node.create_publisher(message_type, topic, qos, event_callbacks=events)
 
     def _on_match(self, topic: str, event: Any) -> None:
         self._listeners[topic] = event.current_count
@@ -81,18 +93,56 @@ class EmbodimentStatus:
 
     def update(self, effect: ReportEmbodiment) -> None:
         """Take what the engine reports, and publish a change at once."""
-        if self._in_safe_state.get(effect.embodiment) is not effect.in_safe_state:
-            self._in_safe_state[effect.embodiment] = effect.in_safe_state
-            if self._is_repeating:
-                self.publish()
+        before = self._reports.get(effect.embodiment)
+        self._reports[effect.embodiment] = effect
+        if before is None or (before.in_safe_state, before.reasons) != (
+            effect.in_safe_state, effect.reasons,
+        ):  # fmt: skip
+            self._publish_now()
+
+    def changed(self, embodiment: str) -> None:
+        """Publish soon: something about the stops is different; callable on any thread."""
+        if self._is_repeating and not self._is_due:
+            self._is_due = True
+            self._thread.post(self._publish_now)
+
+    def _publish_now(self) -> None:
+        self._is_due = False
+        if self._is_repeating:
+            self.publish()
 
     def publish(self) -> None:
-        """Publish the three values of every embodiment."""
+        """Publish what is true of every embodiment now."""
         for name, publishers in self._publishers.items():
+            report = self._reports[name]
             values = (
-                self._motion_permitted(name),
-                self._in_safe_state[name],
-                self._at_rest(name) is True,
+                self._account.motion_permitted(name),
+                report.in_safe_state,
+                self._account.at_rest(name) is True,
             )
             for publisher, value in zip(publishers, values, strict=True):
                 publisher.publish(_BYTES[value])
+            if self._safety[name].get_subscription_count():
+                self._safety[name].publish(self._diagnosis(name, report))
+
+    def _diagnosis(self, name: str, report: ReportEmbodiment) -> Any:
+        permitted = self._account.motion_permitted(name)
+        reasons = {**self._account.reasons(name), **dict(report.reasons)}
+        against = [text for key, text in reasons.items() if key != 'goals']
+        level, message = DiagnosticStatus.OK, 'motion permitted'
+        if not permitted:
+            level, message = DiagnosticStatus.ERROR, f'motion forbidden: {"; ".join(against)}'
+        elif against:
+            level, message = DiagnosticStatus.WARN, f'motion permitted, but: {"; ".join(against)}'
+        known = {
+            'motion_permitted': _WORDS[permitted],
+            'in_safe_state': _WORDS[report.in_safe_state],
+            'at_rest': _WORDS[self._account.at_rest(name)],
+            'session': report.session_id or '',
+            'action': report.active_action or '',
+            **reasons,
+        }
+        values = [KeyValue(key=key, value=value) for key, value in known.items()]
+        return DiagnosticStatus(
+            level=level, name=f'{name}: safety', message=message, hardware_id=name, values=values
+        )

@@ -102,11 +102,17 @@ class LocalStop:
         self._post = post
         self._canceller = canceller
         self._act = act
+        self._listeners: list[Callable[[str], None]] = []
+
+    def listen(self, on_change: Callable[[str], None]) -> None:
+        """Tell somebody, on the thread that changes it, of every embodiment whose stops change."""
+        self._listeners.append(on_change)
 
     def engage(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:
         """Follow an input that forbids motion: nothing more leaves, what runs is cancelled."""
         if meaning is Meaning.DEGRADED:  # motion goes on, the news is for diagnostics
             self._tell(embodiment, name, meaning, True, detail, self._gate.epoch)
+            self.changed(embodiment)
             return
         was_open = self._gate.is_open(embodiment)
         epoch = self._gate.shut(embodiment, name, detail)
@@ -115,11 +121,26 @@ class LocalStop:
         # before the gate was ever open nothing has left: what moves then is not ours to stop
         if self._gate.period(embodiment) and (was_open or meaning in STOPS):
             self._act(embodiment, meaning in STOPS)
+        self.changed(embodiment)
+
+    def tell_again(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:
+        """Say something else of an input that is engaged; it has stopped the robot already."""
+        epoch = self._gate.epoch
+        if meaning is not Meaning.DEGRADED:
+            epoch = self._gate.shut(embodiment, name, detail)
+        self._tell(embodiment, name, meaning, True, detail, epoch)
+        self.changed(embodiment)
 
     def release(self, embodiment: str, name: str, meaning: Meaning, detail: str) -> None:
         """Follow an input that permits motion again; the gate opens when it was the last."""
         epoch = self._gate.open(embodiment, name)
         self._tell(embodiment, name, meaning, False, detail, epoch)
+        self.changed(embodiment)
+
+    def changed(self, embodiment: str) -> None:
+        """Tell who listens that something about the stops of an embodiment is different."""
+        for on_change in self._listeners:
+            on_change(embodiment)
 
     def cancel_all(self, embodiment: str) -> None:
         """Cancel every goal of an embodiment by its id, answered or not; queued ones stay here."""

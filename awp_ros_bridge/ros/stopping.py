@@ -104,6 +104,12 @@ class Stopping:
         """Return the canceller of the calling thread, the safety or the goals thread."""
         return self._cancellers[self._safety if self._safety.is_current else self._goals_thread]
 
+    def is_commanded(self, embodiment: str) -> bool:
+        """Tell whether an action or a safe-state step may move an embodiment; safety thread."""
+        behaviors = self._behaviors
+        is_stopping = behaviors is not None and behaviors.is_running(embodiment)
+        return is_stopping or bool(self._goals.of(embodiment))
+
     def begin(self, effect: BeginBehavior) -> None:
         """Begin a behaviour for the goals that are under way now; any thread."""
         withdrawn = self._goals.withdraw(effect.embodiment)

@@ -81,6 +81,18 @@ def _one_reader(original: Any) -> Any:
     return take
 
 
+def _lenient(original: Any) -> Any:
+    """Take a message that lacks an item for one that says nothing about it."""
+
+    def read(self: Any, message: Any) -> Any:
+        try:
+            yield from original(self, message)
+        except ValueError:
+            return
+
+    return read
+
+
 def _nan_is_slow(original: Any) -> Any:
     """Take a velocity that is no number for standstill."""
 
@@ -237,7 +249,7 @@ MECHANISMS = (
     Mechanism(
         'freshness',
         'an input that fell silent, or was never heard, permits motion',
-        f'{ROS}.safety_inputs:InputJudge.stale',
+        f'{ROS}.input_judge:InputJudge.stale',
         'silence is no reason',
         _always(None),
         f'{UNIT}/test_local_stop.py::'
@@ -246,7 +258,7 @@ MECHANISMS = (
     Mechanism(
         'two readers',
         'a permission that one reader hears hides the trip that the other heard',
-        f'{ROS}.safety_inputs:InputJudge.take',
+        f'{ROS}.input_judge:InputJudge.take',
         'the newest message counts, whichever reader heard it',
         _one_reader,
         f'{UNIT}/test_local_stop.py::'
@@ -255,10 +267,35 @@ MECHANISMS = (
     Mechanism(
         'unreadable is unsafe',
         'a message that cannot be read permits motion',
-        f'{ROS}.safety_inputs:InputJudge._judge',
+        f'{ROS}.input_judge:InputJudge._not_read',
         'it permits',
         _always(None),
         f'{UNIT}/test_local_stop.py::test_a_message_that_cannot_be_read_forbids_motion',
+    ),
+    Mechanism(
+        'unknown values are unsafe',
+        'a mode that nobody thought of permits motion',
+        'awp_ros_bridge.config.input_spec:Condition.holds',
+        'no value forbids motion',
+        _always(False),
+        f'{UNIT}/test_config_safety_inputs.py::test_each_ur_safety_mode_has_its_meaning[99-fault]',
+    ),
+    Mechanism(
+        'missing items are unsafe',
+        'a controller that is not in the list counts as active',
+        f'{ROS}.input_judge:_FieldProbe.read',
+        'a message without the item says nothing',
+        _lenient,
+        f'{UNIT}/test_input_judge.py::test_a_missing_item_is_unsafe_where_the_list_should_be_whole',
+    ),
+    Mechanism(
+        'unexpected motion',
+        'a robot that somebody else moves goes unnoticed',
+        f'{ROS}.unexpected:UnexpectedMotion._begin',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_unexpected_motion.py::'
+        'test_motion_after_rest_is_reported_and_ends_with_the_next_rest',
     ),
     Mechanism(
         'rest measurement',

@@ -197,7 +197,7 @@ WARNINGS = [
     (
         drop('embodiments/arm_01/safety_inputs'),  # F95
         'embodiments.arm_01: it has no safety_inputs: nothing of the hardware can forbid its '
-        'motion; list the topics that say when it must not move',
+        'motion; list the topics that say when it must not move, here or in safety.inputs',
     ),
     (
         put('guardian', 'required'),

@@ -218,13 +218,13 @@ def test_one_mistake_is_one_problem(path: str, value: object, only: str) -> None
         (
             put(f'{INPUT}/unsafe_when', {'equals': 1, 'bit': 2}),
             'embodiments.arm_01.safety_inputs[0].unsafe_when: a condition needs exactly one '
-            'comparison, found 2; write one of equals, in, above, below, bit (above and below '
-            'may join)',
+            'comparison, found 2; write one of equals, in, not_in, above, below, bit (above and '
+            'below may join)',
         ),
         (
             put(f'{INPUT}/unsafe_when', {'one_of': [1]}),
             "embodiments.arm_01.safety_inputs[0].unsafe_when.one_of: unknown key 'one_of'; "
-            'known here: above, below, bit, equals, in',
+            'known here: above, below, bit, equals, in, not_in',
         ),
         (
             put('channels/arm_state/topic', 'x'),
@@ -251,7 +251,8 @@ def test_one_mistake_is_one_problem(path: str, value: object, only: str) -> None
         (
             put(f'{INPUT}/field', 'status..level'),
             "embodiments.arm_01.safety_inputs[0].field: 'status..level' is not a field path; "
-            'write names divided by dots, such as status[0].level',
+            'write names divided by dots, a list item by its index or by a field of it, such as '
+            'status[0].level or status[name=arm: drive].level',
         ),
         (
             put('server/public_url', 'http://robot'),

@@ -64,7 +64,7 @@ def test_an_input_is_called_by_its_name_or_topic() -> None:
     path = 'embodiments/arm_01/safety_inputs/0/name'
     (unnamed,) = config().embodiments['arm_01'].safety_inputs
     (named,) = config(put(path, 'red button')).embodiments['arm_01'].safety_inputs
-    assert (unnamed.label, named.label) == ('safety/e_stop', 'red button')
+    assert (unnamed.spec.label, named.spec.label) == ('safety/e_stop', 'red button')
 
 
 def test_each_joint_has_the_bound_of_its_kind() -> None:

@@ -12,8 +12,8 @@ from awp_ros_bridge.config import SafetyInput
 from awp_ros_bridge.engine.inputs import Meaning, SafetyChanged
 from awp_ros_bridge.ros import beat
 from awp_ros_bridge.ros.beat import DeadMan
+from awp_ros_bridge.ros.input_judge import InputJudge
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals, Stage
-from awp_ros_bridge.ros.safety_inputs import InputJudge
 from awp_ros_bridge.ros.stop import LocalStop, StopGate
 
 MS = 1_000_000
@@ -189,7 +189,7 @@ def judge() -> InputJudge:
                 'freshness': {'by': 'message'},
                 'stale_after_ms': 300,
             }
-        )
+        ).spec
     )
 
 
@@ -219,6 +219,7 @@ def test_what_either_reader_hears_counts_and_a_trip_outlives_its_publisher() -> 
 
 def test_a_message_that_cannot_be_read_forbids_motion() -> None:
     asked = judge()
+    asked.take(0, said(False), 99 * MS)
     asked.take(0, None, 100 * MS)
     assert not asked.permits_motion(101 * MS)
     asked.take(0, SimpleNamespace(), 102 * MS)
