@@ -108,6 +108,45 @@ def test_f1_a_client_that_is_reset_during_a_long_trajectory_loses_the_arm_to_oth
     run(play())
 
 
+def test_f2_a_silent_goal_is_cancelled_at_once_and_pings_are_answered(
+    cell: Cell, tap: RobotTap, peer: RosPeer
+) -> None:
+    async def play() -> None:
+        async with cell.holding() as agent:
+            await asyncio.to_thread(set_fault, peer, 'feedback_silence')
+            await agent.submit('go', 'follow_joint_trajectory', turn(20_000, 2.0))
+            await until(lambda: tap.is_moving, what='the arm moving')
+            asked_ns = time.monotonic_ns()
+            cancel = await agent.ask('action.cancel', {'action_id': 'go'})
+            await agent.settle()
+            answered_ms = (time.monotonic_ns() - asked_ns) * 1e-6
+            assert (await agent.answer(cancel))['state'] == 'cancelling'
+            await until(lambda: not tap.running(TRAJECTORY), what='the end of the goal')
+            cancelled_ms = (time.monotonic_ns() - asked_ns) * 1e-6
+            assert answered_ms < 200.0
+            assert cancelled_ms < 200.0
+            assert (await agent.status('go'))['state'] == 'cancelled'
+
+    run(play())
+
+
+def test_f24_a_deadline_cancels_and_is_told_when_the_arm_rests(cell: Cell, tap: RobotTap) -> None:
+    async def play() -> None:
+        async with cell.holding() as agent:
+            sent_ns = time.monotonic_ns()
+            await agent.submit(
+                'go', 'follow_joint_trajectory', turn(10_000, 2.0), deadline_ms=2000
+            )
+            said = await agent.status('go')
+            told_ns = time.monotonic_ns()
+            assert (said['state'], said['reason']) == ('failed', 'deadline_exceeded')
+            assert 2000 <= (told_ns - sent_ns) * 1e-6 < 3500
+            assert not tap.running(TRAJECTORY)
+            assert tap.is_at_rest
+
+    run(play())
+
+
 def test_f16_and_f60_a_goal_in_an_unknown_frame_is_refused_and_the_running_one_goes_on(
     cell: Cell, tap: RobotTap
 ) -> None:
