@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from contextlib import nullcontext
 import json
+import os
 from pathlib import Path
 import signal
 import sys
@@ -84,7 +85,7 @@ def _condition(name: str, rig: Rig, counts: dict[str, int], limits: Limits) -> d
         before = {part: worker.call('heard') for part, worker in parts.items() if part != 'camera'}
         rounds = asyncio.run(_play(rig, counts))
         took_s = time.monotonic() - began_s
-        facts: dict[str, Any] = {'waited_for_cores': pressure.share()}
+        facts: dict[str, Any] = {'waited_for_cores': pressure.share(), 'nice': os.nice(0)}
         if parts:
             heard = {part: parts[part].call('heard') - count for part, count in before.items()}
             facts['images_hz'] = round(heard['reader'] / took_s, 1)

@@ -147,7 +147,10 @@ def page(body: Json) -> str:
         waited = found.get('waited_for_cores')
         if waited is not None:
             share = f'{100.0 * waited:.0f} %'
-            lines += [f'In {share} of the time something on the machine waited for a core.', '']
+            busy = f'In {share} of the time something on the machine waited for a core.'
+            if found.get('nice'):
+                busy += f' What is measured ran with a nice value of {found["nice"]} beside it.'
+            lines += [busy, '']
         lines += [*table(found['measures']), '']
     lines += [
         '## What is measured',
