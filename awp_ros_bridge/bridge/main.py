@@ -6,6 +6,7 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+import gc
 from itertools import pairwise
 import json
 import logging
@@ -120,6 +121,8 @@ def _run(options: Options, logs: LogWriter) -> int:
         world = World.build(options)
     except Refused as refused:
         return _refused(refused)
+    gc.collect()
+    gc.freeze()  # a full collection holds every thread up, the safety thread too
     sys.setswitchinterval(0.0002)  # a busy thread must not hold the others up for 5 ms
     return asyncio.run(_serve(world, options, logs))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+import gc
 import itertools
 import json
 import os
@@ -100,6 +101,7 @@ def hosted(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Host]:
         yield made
     finally:
         sys.setswitchinterval(interval_s)
+        gc.unfreeze()
         for number, handler in before.items():
             signal.signal(number, handler)
 

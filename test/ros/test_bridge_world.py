@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+import gc
 import os
 import signal
 import socket
@@ -27,8 +28,11 @@ from awp_ros_bridge.bridge import versions, wiring
 
 def test_the_main_function_serves_until_a_signal_and_returns_0(host: Host) -> None:
     seen: list[str] = []
+    frozen: list[int] = []
 
     def visit(url: str) -> None:
+        frozen.append(gc.get_freeze_count())
+
         async def look() -> None:
             async with await Agent.connect(url, TOKEN) as agent:
                 seen.append(str(agent.manifest['world']['name']))
@@ -37,6 +41,7 @@ def test_the_main_function_serves_until_a_signal_and_returns_0(host: Host) -> No
 
     assert host.run(visit) == bridge_main.EXIT_OK
     assert seen == ['demo-cell']
+    assert frozen[0] > 10_000  # what was loaded is in no collection that holds every thread up
     assert host.left is None
     assert host.world is not None
     assert host.world.fault is None
