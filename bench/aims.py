@@ -168,7 +168,7 @@ def _status(figures: Figures) -> Iterator[Aim]:
     answered = figures.median('bridge.status.answered_hz')
     spread = figures.spread('bridge.status.answered_hz') or 0.0
     yield Aim(
-        'questions about sessions from ten connections: answered',
+        'questions from ten connections: answered',
         answered,
         'Hz',
         f'>= {LEAST_ANSWERED_HZ:g}',

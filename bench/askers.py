@@ -22,7 +22,8 @@ Json = dict[str, Any]
 
 _WAIT_S = 15.0
 _TICK_S = 0.002
-_LAST_S = 2.0  # for answers that are still due when the asking ends
+_MOST_DUE = 50  # answers that a connection waits for; then it leaves questions out
+_LAST_S = 5.0  # for answers that are still due when the asking ends
 _MASK = b'\0\0\0\0'  # allowed, and leaves the text as it is
 _HELLO = {
     'protocol_versions': ['0.1'],
@@ -100,7 +101,9 @@ class Asker(asyncio.Protocol):
         self._read = self._count
 
     def ask(self) -> None:
-        """Ask once more."""
+        """Ask once more, unless too many answers are due."""
+        if len(self._sent_ns) >= _MOST_DUE:
+            return
         self.asked += 1
         self._sent_ns.append(time.monotonic_ns())
         self._write(self._question)

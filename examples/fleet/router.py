@@ -195,11 +195,9 @@ class Relay:
         """Carry messages both ways until one side is gone."""
         self._listen()
         try:
-            async for text in self._agent:
-                try:
+            with contextlib.suppress(ConnectionClosed):  # of the bridge: who listens tells why
+                async for text in self._agent:
                     await self._from_agent(text)
-                except ConnectionClosed:
-                    await self._agent.close(BAD_GATEWAY, f'{self._name} is gone')
         finally:
             if self._listening is not None:
                 self._listening.cancel()

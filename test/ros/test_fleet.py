@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
+import itertools
 from pathlib import Path
 import secrets
 import shutil
@@ -16,7 +18,14 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, config_with, HOME_M, may_move, open_when_free
+from bridge_cell import (
+    as_soon_as_possible,
+    AWAY_M,
+    config_with,
+    HOME_M,
+    may_move,
+    open_when_free,
+)
 from patience import run
 from processes import BridgeProcess, REPOSITORY, start_sim_robot, StartedProcess
 import pytest
@@ -158,9 +167,16 @@ async def at_work(fleet: Fleet, path: str = '', name: str = 'tester') -> Agent:
 
 
 async def moved(agent: Agent, action_id: str, place: tuple[float, float, float]) -> str:
-    """Move the arm there and return how that ended."""
-    await agent.submit(action_id, 'move_to_pose', to_pose(*place))
-    return str((await agent.status(action_id))['state'])
+    """Move the arm there as soon as its bridge lets it, and return how that ended."""
+    for number in itertools.count():
+        name = f'{action_id}-{number}'
+        submit = partial(agent.submit, name, 'move_to_pose', to_pose(*place))
+        await as_soon_as_possible(submit)
+        said = await agent.status(name)
+        # A bridge that has just started may not have discovered the robot's servers.
+        if said.get('reason') != 'x-ros2.server_unavailable' or number > 20:
+            break
+    return str(said['state'])
 
 
 def test_each_path_leads_to_its_own_robot_and_streams_follow(fleet: Fleet) -> None:
