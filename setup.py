@@ -50,6 +50,7 @@ setup(
         'console_scripts': [
             'awp = awp_ros_bridge.cli.main:main',
             'bridge = awp_ros_bridge.bridge.main:main',
+            'guardian = awp_ros_bridge.guardian.main:main',
             'sim_robot = awp_ros_bridge.sim_robot.main:main',
         ],
         # Adapters, which turn an AWP action into a ROS goal. Another package extends the bridge by

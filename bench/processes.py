@@ -163,6 +163,14 @@ class Worker(Process):
         self._said.put({})
 
 
+def start_guardian(
+    name: str, folder: Path, environment: Mapping[str, str] | None = None
+) -> Process:
+    """Start a guardian with the bench configuration; the bridge waits for it."""
+    command = [sys.executable, '-m', 'awp_ros_bridge.guardian', '--config', str(CONFIG)]
+    return Process(name, command, folder, environment)
+
+
 def start_bridge(
     name: str,
     folder: Path,

@@ -13,7 +13,14 @@ import signal
 import time
 from typing import TypeVar
 
-from bench.processes import BenchError, Process, start_bridge, start_reference, Worker
+from bench.processes import (
+    BenchError,
+    Process,
+    start_bridge,
+    start_guardian,
+    start_reference,
+    Worker,
+)
 
 _ADMITTED_S = 40.0
 
@@ -119,11 +126,13 @@ def running_rig(folder: Path) -> Iterator[Rig]:
 
         token = secrets.token_urlsafe(24)
         peer = worker('peer')
+        started(start_guardian('guardian', folder))
         bridge, url = start_bridge('bridge', folder, token)
         started(bridge)
         empty = {'ROS_DOMAIN_ID': os.environ.get('BENCH_EMPTY_DOMAIN_ID', '')}
         if not empty['ROS_DOMAIN_ID']:
             raise BenchError('BENCH_EMPTY_DOMAIN_ID names no ROS domain: start scripts/bench')
+        started(start_guardian('idle-guardian', folder, empty))
         idle, _ = start_bridge('idle', folder, token, empty)
         started(idle)
         reference = None

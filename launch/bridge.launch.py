@@ -1,8 +1,9 @@
-"""Start the bridge with a configuration file."""
+"""Start the bridge with a configuration file, and its guardian."""
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.conditions import IfCondition
+from launch.substitutions import EqualsSubstitution, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
@@ -26,11 +27,33 @@ def generate_launch_description() -> LaunchDescription:
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
             description='Least severe message that the node logs.',
         ),
+        DeclareLaunchArgument(
+            'guardian',
+            default_value='required',
+            choices=['required', 'off'],
+            description='required: start a guardian, without which the bridge lets nothing move. '
+            'off: nothing stops the robot if the bridge is killed. Overrides the configuration.',
+        ),
+        Node(
+            package='awp_ros_bridge',
+            executable='guardian',
+            namespace=LaunchConfiguration('namespace'),
+            arguments=['--config', LaunchConfiguration('config')],
+            ros_arguments=['--log-level', LaunchConfiguration('log_level')],
+            output='screen',
+            condition=IfCondition(EqualsSubstitution(LaunchConfiguration('guardian'), 'required')),
+            # It ends after the bridge, at most 8 s after the interrupt.
+            sigterm_timeout='9',
+            sigkill_timeout='2',
+        ),
         Node(
             package='awp_ros_bridge',
             executable='bridge',
             namespace=LaunchConfiguration('namespace'),
-            arguments=['--config', LaunchConfiguration('config')],
+            arguments=[
+                '--config', LaunchConfiguration('config'),
+                '--guardian', LaunchConfiguration('guardian'),
+            ],
             # The parameter shows the choice to whoever asks the node.
             ros_arguments=[
                 '--log-level', LaunchConfiguration('log_level'),

@@ -1,4 +1,4 @@
-"""Start the simulated robot and the bridge that serves it."""
+"""Start the simulated robot, the bridge that serves it, and the guardian of both."""
 
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
@@ -27,6 +27,12 @@ def generate_launch_description() -> LaunchDescription:
             choices=['debug', 'info', 'warn', 'error', 'fatal'],
             description='Least severe message that the nodes log.',
         ),
+        DeclareLaunchArgument(
+            'guardian',
+            default_value='required',
+            choices=['required', 'off'],
+            description='Whether a guardian is started, which the bridge then requires.',
+        ),
         Node(
             package='awp_ros_bridge',
             executable='sim_robot',
@@ -41,6 +47,7 @@ def generate_launch_description() -> LaunchDescription:
                 'config': LaunchConfiguration('config'),
                 'namespace': LaunchConfiguration('namespace'),
                 'log_level': LaunchConfiguration('log_level'),
+                'guardian': LaunchConfiguration('guardian'),
             }.items(),
         ),
     ])

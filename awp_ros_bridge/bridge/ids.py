@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import secrets
 
-GOAL_PREFIX = '61777062'  # 'awpb': a restarted bridge tells its own goals from foreign ones
+from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 
 
 class SecretIds:
-    """Names of 128 random bits or more, from the operating system."""
+    """
+    Names of 128 random bits or more, from the operating system.
+
+    :param marks: what goal ids begin with; a restarted bridge tells its own goals by it.
+    """
+
+    def __init__(self, marks: GoalMarks | None = None) -> None:
+        self._marks = marks or GoalMarks(new_instance())
 
     def session_id(self) -> str:
         """Return a session identifier; it is no credential (AWP-SES-009)."""
@@ -19,5 +26,5 @@ class SecretIds:
         return f'{prefix}_{secrets.token_urlsafe(24)}'
 
     def goal_id(self) -> str:
-        """Return a goal UUID as 32 hex digits that begins with the bridge's prefix."""
-        return GOAL_PREFIX + secrets.token_hex(12)
+        """Return a goal UUID as 32 hex digits that begins with the bridge's mark; no secret."""
+        return self._marks.new_goal_id()

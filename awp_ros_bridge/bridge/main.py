@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 import gc
-from itertools import pairwise
 import json
 import logging
 import os
@@ -17,21 +16,24 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from awp_ros_bridge.bridge import versions
-from awp_ros_bridge.bridge.logs import LogWriter
+from awp_ros_bridge.process import versions
+from awp_ros_bridge.process.arguments import (
+    cut,
+    ending_signals,
+    EXIT_FAULT,
+    EXIT_OK,
+    EXIT_USAGE,
+    LEVELS,
+    ros_options,
+)
+from awp_ros_bridge.process.logs import LogWriter
 
 if TYPE_CHECKING:
     from awp_ros_bridge.bridge.wiring import World
 
 log = logging.getLogger('awp_ros_bridge')
 
-EXIT_OK = 0
-EXIT_FAULT = 1  # the bridge itself failed; the robot was stopped
-EXIT_USAGE = 2  # arguments, configuration, credentials or library versions
-
 LOG_BOUND_S = 1.0
-LEVELS = ('debug', 'info', 'warning', 'error')
-ROS_LEVELS = {**dict(zip(LEVELS, LEVELS, strict=True)), 'warn': 'warning', 'fatal': 'error'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +44,14 @@ class Options:
     port: int | None
     ready_file: Path | None
     audit_directory: Path | None
+    guardian: str | None
     log_level: str
     ros_args: list[str]
 
 
 def parse(argv: Sequence[str]) -> Options:
     """Split the command line at ``--ros-args`` and read our part."""
-    words = list(argv)
-    cut = words.index('--ros-args') if '--ros-args' in words else len(words)
+    words, ros_words = cut(argv)
     parser = argparse.ArgumentParser(
         prog='bridge',
         description='Serves a ROS 2 robot as an AWP world over WebSocket.',
@@ -60,17 +62,21 @@ def parse(argv: Sequence[str]) -> Options:
     parser.add_argument('--port', type=_port, help='overrides server.port; 0 takes a free one')
     parser.add_argument('--ready-file', type=Path, help='JSON with url and pid, once it serves')
     parser.add_argument('--audit-directory', type=Path, help='overrides audit.directory')
+    parser.add_argument(
+        '--guardian', choices=('required', 'off'), help='overrides guardian of the configuration'
+    )
     parser.add_argument('--log-level', choices=LEVELS, help='default: that of --ros-args, or info')
-    found = parser.parse_args(words[:cut])
-    ros = _ros_options(words[cut:])
+    found = parser.parse_args(words)
+    ros = ros_options(ros_words, 'awp_ros_bridge')
     config = found.config or (Path(ros['config']) if ros.get('config') else None)
     return Options(
         config,
         found.port,
         found.ready_file,
         found.audit_directory,
+        found.guardian,
         found.log_level or ros.get('level', 'info'),
-        words[cut:],
+        ros_words,
     )
 
 
@@ -81,22 +87,10 @@ def _port(text: str) -> int:
     return number
 
 
-def _ros_options(words: Sequence[str]) -> dict[str, str]:
-    """Return the parameter ``config`` and the log level that stand among the ROS arguments."""
-    found: dict[str, str] = {}
-    for flag, value in pairwise(words):
-        name, _, text = value.rpartition(':=')
-        if flag in ('-p', '--param') and name in ('config', 'awp_ros_bridge:config'):
-            found['config'] = text
-        elif flag == '--log-level' and name in ('', 'awp_ros_bridge'):
-            found['level'] = ROS_LEVELS.get(text.lower(), 'info')
-    return found
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the bridge until it is asked to end; return the exit code."""
     options = parse(sys.argv[1:] if argv is None else argv)
-    for number in _ending_signals():
+    for number in ending_signals():
         signal.signal(number, _end_at_once)
     logs = LogWriter(sys.stderr)
     logs.start(options.log_level.upper())
@@ -132,12 +126,6 @@ def _refused(why: object) -> int:
     return EXIT_USAGE
 
 
-def _ending_signals() -> list[signal.Signals]:
-    """Return the signals that ask for the end; a process under ``nohup`` outlives its terminal."""
-    asked = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    return [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
-
-
 def _end_at_once(number: int, frame: FrameType | None) -> None:
     """Follow a signal that comes before anything was started."""
     raise SystemExit(EXIT_OK)
@@ -147,7 +135,7 @@ async def _serve(world: World, options: Options, logs: LogWriter) -> int:
     from awp_ros_bridge.bridge.wiring import Refused
 
     loop = asyncio.get_running_loop()
-    for number in _ending_signals():
+    for number in ending_signals():
         loop.add_signal_handler(number, world.request_end, signal.Signals(number).name)
     code, why = EXIT_OK, ''
     try:

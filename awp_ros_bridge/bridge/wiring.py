@@ -10,7 +10,6 @@ from pathlib import Path
 import threading
 from typing import TYPE_CHECKING
 
-from ament_index_python.packages import get_package_share_directory, PackageNotFoundError
 from rclpy.exceptions import ParameterException
 
 from awp_ros_bridge.audit import AuditLog
@@ -21,7 +20,9 @@ from awp_ros_bridge.config import BridgeConfig, directory_of, load
 from awp_ros_bridge.engine.engine import Engine
 from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
+from awp_ros_bridge.process.shipped import shipped_config
 from awp_ros_bridge.ros.adapters.registry import registry
+from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.side import RosSide
 from awp_ros_bridge.transport.access import TokenGate
 from awp_ros_bridge.transport.limits import Limits
@@ -47,13 +48,10 @@ class Refused(Exception):
 
 def default_config() -> Path:
     """Return the shipped configuration of the simulated arm, installed or in a checkout."""
-    checkout = Path(__file__).resolve().parents[2] / 'config' / 'sim_arm.yaml'
-    if checkout.exists():
-        return checkout
-    try:
-        return Path(get_package_share_directory('awp_ros_bridge')) / 'config' / 'sim_arm.yaml'
-    except PackageNotFoundError:
-        raise Refused('no --config given, and the shipped one is not installed') from None
+    found = shipped_config()
+    if found is None:
+        raise Refused('no --config given, and the shipped one is not installed')
+    return found
 
 
 class World:
@@ -73,13 +71,20 @@ class World:
         self._options = options
         self._digest = digest
         gate = self._gate(folder)
+        marks = GoalMarks(new_instance())
         found = registry()
         for name, problem in found.problems.items():
             log.warning('adapter %s is not usable: %s', name, problem)
         try:
             declarations = declare(config, found.infos())
             self.ros = RosSide(
-                config, found, self._post_from_thread, options.ros_args, folder, self._ros_failed
+                config,
+                found,
+                self._post_from_thread,
+                options.ros_args,
+                folder,
+                self._ros_failed,
+                marks,
             )
         except ValueError as error:
             raise Refused(str(error)) from None
@@ -87,7 +92,7 @@ class World:
         settings = policy(
             config, self.manifest, declarations, stream_url=self._stream_url, anchor=_anchor
         )
-        self.engine = Engine(settings, self.ros.checker, SecretIds())
+        self.engine = Engine(settings, self.ros.checker, SecretIds(marks))
         directory = options.audit_directory or Path(config.audit.directory).expanduser()
         self.audit = AuditLog(
             directory,
@@ -126,7 +131,10 @@ class World:
             log.warning('%s', problem)
         if result.config is None:
             raise Refused('\n'.join(str(p) for p in result.errors))
-        return cls(result.config, directory_of(path), result.digest, options)
+        config = result.config
+        if options.guardian is not None:
+            config = config.model_copy(update={'guardian': options.guardian})
+        return cls(config, directory_of(path), result.digest, options)
 
     def _gate(self, folder: Path) -> TokenGate:
         try:

@@ -77,7 +77,8 @@ class BridgeConfig(StrictModel):
     safety: SafetyConfig = SafetyConfig()
     """When the world goes to its safe state by itself, and what it then does."""
     guardian: Literal['required', 'off'] = 'required'
-    """The separate process that stops the robot when the bridge dies: required or off."""
+    """The separate process that stops the robot when the bridge dies. required: without it
+    nothing moves. off: a goal outlives a bridge process that is killed."""
     audit: AuditConfig = AuditConfig()
     """The record of every session on disk."""
     frames: FramesConfig = FramesConfig()

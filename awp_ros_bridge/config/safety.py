@@ -42,6 +42,12 @@ class SafetyConfig(StrictModel):
     """True refuses actions that do not name the observation they rest on."""
     inputs: Items[AnyInput] = ()
     """Topics that can forbid the motion of every embodiment. All must permit it."""
+    lease_ms: Annotated[int, Field(ge=250, le=2000)] = 300
+    """Silence of the bridge process after which the guardian stops the robot; the bridge beats
+    every 50 ms."""
+    foreign_goals: Literal['block', 'allow'] = 'block'
+    """Active goals of others on the servers of an embodiment: block new actions until they have
+    ended, or allow them. Goals that an earlier run of a bridge left are cancelled either way."""
 
 
 Vector = Annotated[tuple[float, float, float], Strict(False)]

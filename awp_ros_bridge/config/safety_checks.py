@@ -136,17 +136,6 @@ def limits_are_offered(config: BridgeConfig) -> Findings:
             )
 
 
-def guardian_is_offered(config: BridgeConfig) -> Findings:
-    """Warn of a safety mechanism that this version does not have."""
-    if config.guardian == 'required':
-        yield Finding(
-            ('guardian',),
-            'this version has no guardian: a goal outlives a bridge process that is killed',
-            "write 'guardian: off' to say that you know",
-            Severity.WARNING,
-        )
-
-
 SAFETY_RULES = (
     watchdog_within_window,
     inputs_are_there,
@@ -154,5 +143,4 @@ SAFETY_RULES = (
     inputs_can_be_safe,
     groups_are_moved,
     limits_are_offered,
-    guardian_is_offered,
 )

@@ -52,6 +52,7 @@ class ActionLink:
     One action server, cached for the life of the process; used on its thread only.
 
     :param server: name in the configuration; relative names follow the node's namespace.
+    :ivar on_status: told each serialized status list; must not raise.
     :raises ValueError: the action type is not installed
     """
 
@@ -61,6 +62,7 @@ class ActionLink:
         self._type = load_interface(ros_type).Impl
         self._listeners: dict[bytes, Callable[[bytes], None]] = {}
         self._status = b''
+        self.on_status: Callable[[bytes], None] = lambda data: None
         self._goal_client: Client[Any, Any] = node.create_client(
             self._type.SendGoalService, action_part(node, server, 'send_goal')
         )
@@ -166,3 +168,4 @@ class ActionLink:
 
     def _on_status(self, data: bytes) -> None:
         self._status = data
+        self.on_status(data)

@@ -43,6 +43,8 @@ from awp_ros_bridge.ros.beat import DeadMan
 from awp_ros_bridge.ros.capture_time import Clocks
 from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.goal_desk import GoalDesk
+from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
+from awp_ros_bridge.ros.guard import Guard
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
 from awp_ros_bridge.ros.observations import Observations
@@ -72,6 +74,7 @@ class RosGateway:
     :param ros_args: command line for rclpy, as of ``sys.argv``.
     :param on_fatal: told, on any thread, that a thread failed; the robot has been stopped, the
         gate stays shut, the process should end.
+    :param marks: what the ids of this bridge's goals begin with.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class RosGateway:
         post: Callable[[Input], None],
         ros_args: Sequence[str],
         on_fatal: Callable[[str], None] = lambda detail: None,
+        marks: GoalMarks | None = None,
     ) -> None:
         self._config = config
         self._post = post
@@ -121,6 +125,20 @@ class RosGateway:
             config.embodiments,
         )
         self.dead_man = DeadMan(self.safety_thread, self.local_stop, config.embodiments)
+        bodies: dict[str, set[str]] = {}
+        for plan in self._plans.values():
+            if plan.kind == 'action':
+                bodies.setdefault(plan.server, set()).add(plan.embodiment)
+        self.guard = Guard(
+            config,
+            marks or GoalMarks(new_instance()),
+            self.safety_thread,
+            self.goals_thread,
+            self.gate,
+            self.goals,
+            self.local_stop,
+            bodies,
+        )
         self._reset = WorldReset(self.goals_thread, post)
         self._status = EmbodimentStatus(
             self.goals_thread,
@@ -162,12 +180,14 @@ class RosGateway:
             self._stopping.canceller_of(self.goals_thread),
             self._stopping.canceller_of(self.safety_thread),
             self.rest,
+            self.guard,
         )
         self._reset.start(main, self._config)
         self._status.start(main)
         self.rest.start(safety, main.resolve_topic_name)
         self.inputs.start(safety, main.resolve_topic_name)
         self._operator.start(safety, main.resolve_service_name)
+        self.guard.start(main, safety)
         self.dead_man.start()
         self._observe(observing)
         self.safety_thread.start(safety)
@@ -189,6 +209,7 @@ class RosGateway:
         while len(self.goals) and time.monotonic() < ends_s and self._main is not None:
             time.sleep(0.01)
         ended = not len(self.goals)
+        self.guard.end(ended)  # what has not ended is the guardian's to end
         if self._observations is not None:
             self._observations.close()
         threads = (self.observations_thread, self.goals_thread, self.safety_thread)
@@ -203,8 +224,9 @@ class RosGateway:
         return ended
 
     def beat(self, now_ns: int) -> None:
-        """Say that the bridge loop turns; without it the safety thread stops the robot."""
+        """Say that the bridge loop turns; without it the robot is stopped, here and outside."""
         self.dead_man.beat(now_ns)
+        self.guard.beat(now_ns)
 
     # ------------------------------------------------------------ effects
 

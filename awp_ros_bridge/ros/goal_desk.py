@@ -18,6 +18,7 @@ from awp_ros_bridge.ros.doubts import Doubts
 from awp_ros_bridge.ros.goal_watch import GoalWatch
 from awp_ros_bridge.ros.goals import GoalRunner
 from awp_ros_bridge.ros.group_stop import GroupStop
+from awp_ros_bridge.ros.guard import Guard
 from awp_ros_bridge.ros.interfaces import load_interface
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.plan import ActionPlan, Key
@@ -35,6 +36,7 @@ class GoalDesk:
 
     :param canceller: sends cancels from the goals thread.
     :param stopper: sends cancels from the safety thread; a server it does not reach is not there.
+    :param guard: told which goals are under way, here and on the servers.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class GoalDesk:
         canceller: Canceller,
         stopper: Canceller,
         rest: RestMonitor,
+        guard: Guard,
     ) -> None:
         self._post = post
         self._stopper = stopper
@@ -59,8 +62,9 @@ class GoalDesk:
             self._connect(node, thread, plan)
         self._doubts = Doubts(self._links, lambda: thread.post(self._availability.look))
         self._actions = GoalRunner(
-            thread, post, gate, goals, self._links, canceller, self._doubts
+            thread, post, gate, goals, self._links, canceller, self._doubts, guard.announce
         )
+        guard.watch(node, self._links, canceller.cancel, self._actions.ghosts)
         self._services = ServiceRunner(thread, post, gate, goals, self._clients)
         self._stops = GroupStop(thread, post, goals, rest, self._actions.cancel)
         GoalWatch(thread, self._actions, rest.silent_ns)

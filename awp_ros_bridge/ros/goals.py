@@ -55,6 +55,7 @@ class GoalRunner:
     :param links: the conversation with each server, by its name.
     :param canceller: sends cancels from the goals thread.
     :param doubts: told of servers that did not answer.
+    :param announce: told before a goal is handed to ROS, when it counts among those under way.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class GoalRunner:
         links: Mapping[str, ActionLink],
         canceller: Canceller,
         doubts: Doubts,
+        announce: Callable[[], None],
     ) -> None:
         self._thread = thread
         self._post = post
@@ -74,6 +76,7 @@ class GoalRunner:
         self._links = links
         self._canceller = canceller
         self._doubts = doubts
+        self._announce = announce
         self._runs: dict[str, GoalRun] = {}
         self._ghosts: dict[str, GoalRun] = {}
         self.on_running: Callable[[], None] = lambda: None
@@ -88,6 +91,10 @@ class GoalRunner:
         """Number of things kept on account of goals; 0 when none is under way."""
         links = sum(link.outstanding for link in self._links.values())
         return len(self._runs) + len(self._ghosts) + links
+
+    def ghosts(self) -> list[LiveGoal]:
+        """Return goals that were given up while their request is unanswered; any thread."""
+        return [run.live for run in list(self._ghosts.values())]
 
     # ------------------------------------------------------------ sending
 
@@ -115,6 +122,7 @@ class GoalRunner:
         run.link = link
         self._runs[run.goal_id] = run
         link.listen(run.uuid, lambda data: self._on_feedback(run, data))
+        self._announce()
         try:
             run.answer = link.send(run.uuid, message, lambda ok: self._on_answer(run, ok))
         except Exception as error:  # noqa: BLE001 the request may have left all the same

@@ -84,6 +84,15 @@ class LiveGoals:
                 if goal.embodiment == embodiment and group in {None, goal.group}
             ]
 
+    def sent(self) -> list[LiveGoal]:
+        """Return the goals of action servers that were handed to ROS."""
+        with self._lock:
+            return [
+                goal
+                for goal in self._goals.values()
+                if goal.is_cancellable and goal.stage is not Stage.QUEUED
+            ]
+
     def discard(self, goal_id: str) -> None:
         """Forget a goal that ended, and tell who waits for it."""
         due: list[Callable[[], None]] = []

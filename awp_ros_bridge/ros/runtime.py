@@ -60,6 +60,7 @@ class RosThread:
     Spins one node on a thread of its own.
 
     :param on_fatal: told once, on the failing thread, when something escaped or the spin ended.
+    :ivar last_turn_ns: steady time at which the thread last came out of something it ran.
     """
 
     def __init__(self, name: str, on_fatal: Callable[[str], None]) -> None:
@@ -214,6 +215,7 @@ class RosThread:
         except Exception as error:  # noqa: BLE001 it must not reach the executor
             _LOG.exception('thread=%s', self.name)
             self._fail(f'{type(error).__name__}: {error}')
+        self.last_turn_ns = time.monotonic_ns()
 
     def _fail(self, detail: str) -> None:
         if self._failure is None and not self._stopping:

@@ -14,6 +14,7 @@ from awp_ros_bridge.ros.adapters.checker import GoalCheck
 from awp_ros_bridge.ros.adapters.registry import Registry
 from awp_ros_bridge.ros.description import Descriptions
 from awp_ros_bridge.ros.gateway import RosGateway
+from awp_ros_bridge.ros.goal_marks import GoalMarks
 
 
 class RosSide:
@@ -23,6 +24,7 @@ class RosSide:
     :param post: takes inputs for the engine; called on any thread
     :param folder: where relative file names of the configuration begin
     :param on_fatal: told that a ROS thread failed; the robot has been stopped
+    :param marks: what the ids of this bridge's goals begin with
     :raises ValueError: an action's options do not suit its adapter
     """
 
@@ -34,6 +36,7 @@ class RosSide:
         ros_args: Sequence[str],
         folder: Path,
         on_fatal: Callable[[str], None],
+        marks: GoalMarks | None = None,
     ) -> None:
         self._config = config
         self.descriptions = Descriptions(config, folder)
@@ -44,7 +47,7 @@ class RosSide:
                 adapter = config.actions[action_type].adapter
                 self.adapters[name, action_type] = registry.build(adapter, context)
         self.checker = GoalCheck(self.adapters)
-        self.gateway = RosGateway(config, self.adapters, post, ros_args, on_fatal)
+        self.gateway = RosGateway(config, self.adapters, post, ros_args, on_fatal, marks)
 
     def start(self) -> None:
         """Make the nodes and begin to spin; returns without waiting for the robot."""

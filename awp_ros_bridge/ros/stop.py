@@ -20,9 +20,12 @@ class StopGate:
 
     The epoch counts shuttings over all embodiments. A goal carries the epoch its decision rests
     on; after a newer shutting of its embodiment it does not leave any more.
+
+    :ivar lapse: returns why this process may have been taken for dead, None while it was not.
     """
 
     def __init__(self, embodiments: Iterable[str]) -> None:
+        self.lapse: Callable[[], str | None] = lambda: None
         self._lock = threading.Lock()
         self._epoch = 0
         self._causes: dict[str, dict[str, str]] = {name: {} for name in embodiments}
@@ -69,6 +72,9 @@ class StopGate:
 
     def refusal(self, embodiment: str, epoch: int) -> str | None:
         """Return why a goal decided at an epoch may not leave, or None."""
+        lapse = self.lapse()
+        if lapse is not None:
+            return lapse
         with self._lock:
             causes = self._causes[embodiment]
             if causes:

@@ -1,4 +1,4 @@
-"""Owns the processes of a demonstration cell: the embedded robot, the bridge, and their end."""
+"""Owns the processes of a demonstration cell: the embedded robot, guardian, bridge, their end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ import time
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_CONFIG = REPOSITORY / 'config' / 'sim_arm.yaml'
 
+NAMES = ('sim_robot', 'guardian', 'bridge')
+
 _START_S = 60.0
-_STOP_S = 8.0
+_STOP_S = 10.0
 
 
 class CellError(RuntimeError):
@@ -44,7 +46,7 @@ class Cell:
 
     def dead(self) -> str | None:
         """Return the name of a process that ended by itself, or None."""
-        for name, child in zip(('sim_robot', 'bridge'), self.children, strict=True):
+        for name, child in zip(NAMES, self.children, strict=True):
             if child.poll() is not None:
                 return f'{name} ended with {child.returncode}: {_tail(self.folder / name)}'
         return None
@@ -105,7 +107,7 @@ def running_cell(
     audit: Path | None = None,
 ) -> Iterator[Cell]:
     """
-    Start the robot and the bridge as separate processes and stop both at the end.
+    Start the robot, the guardian and the bridge as separate processes, stop all at the end.
 
     :param folder: for logs and ready files; must exist.
     :param port: port of the endpoint, 0 takes a free one.
@@ -131,6 +133,19 @@ def running_cell(
     )
     children = [robot]
     try:
+        guardian = _spawn(
+            'guardian',
+            [
+                'awp_ros_bridge.guardian',
+                '--config',
+                str(config),
+                '--ready-file',
+                str(folder / 'guardian.ready'),
+            ],
+            folder,
+            {},
+        )
+        children.append(guardian)
         bridge = _spawn(
             'bridge',
             [
@@ -150,8 +165,10 @@ def running_cell(
         )
         children.append(bridge)
         _ready('sim_robot', robot, folder)
+        _ready('guardian', guardian, folder)
         found = _ready('bridge', bridge, folder)
-        yield Cell(str(found['url']), token, robot.pid, bridge.pid, folder, audit, (robot, bridge))
+        pids = (robot.pid, bridge.pid)
+        yield Cell(str(found['url']), token, *pids, folder, audit, tuple(children))
     finally:
-        for child in reversed(children):  # the bridge first: it stops the robot
+        for child in reversed(children):  # the bridge first: it stops the robot and says goodbye
             _stop(child)

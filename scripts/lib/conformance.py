@@ -79,7 +79,7 @@ def run(mode: str, out: Path, only: list[str], config: Path, *, compare: bool) -
                 command, env=environment, check=False, timeout=RUN_S
             ).returncode
             dead = cell.dead()
-        for name in ('bridge.log', 'sim_robot.log'):
+        for name in ('bridge.log', 'guardian.log', 'sim_robot.log'):
             shutil.copy(folder / name, out / name)
     if dead:
         raise CellError(dead)

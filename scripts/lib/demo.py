@@ -150,7 +150,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix='awp-demo-') as scratch:
         folder = args.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        say('starting the robot and the bridge as two processes')
+        say('starting the robot, the guardian and the bridge as three processes')
         try:
             with running_cell(folder, port=port) as cell:
                 status = serve(cell) if args.serve else play(cell)
@@ -160,7 +160,7 @@ def main() -> int:
         except KeyboardInterrupt:
             say('interrupted')
             return 130
-        say('stopped the bridge, then the robot')
+        say('stopped the bridge, the guardian, then the robot')
     return status
 
 

@@ -18,7 +18,13 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from agent import Agent
 from agent_words import payload, Refused, to_pose
 from patience import until
-from processes import BridgeProcess, SIM_ARM, start_sim_robot, StartedProcess
+from processes import (
+    BridgeProcess,
+    GuardianProcess,
+    SIM_ARM,
+    start_sim_robot,
+    StartedProcess,
+)
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -47,10 +53,14 @@ _RUNNING = {
     GoalStatus.STATUS_EXECUTING,
     GoalStatus.STATUS_CANCELING,
 }
+_CANCELLED = {GoalStatus.STATUS_CANCELING, GoalStatus.STATUS_CANCELED}
 
 
 def config_with(
-    folder: Path, sections: Mapping[str, Mapping[str, Any]], name: str = 'changed'
+    folder: Path,
+    sections: Mapping[str, Mapping[str, Any]],
+    name: str = 'changed',
+    guardian: str = 'off',
 ) -> Path:
     """
     Write the configuration of the simulated arm with some keys changed.
@@ -58,7 +68,7 @@ def config_with(
     :param sections: new values by section, a nested one as ``actions.stop``.
     """
     body = yaml.safe_load(SIM_ARM.read_text(encoding='utf-8'))
-    body['guardian'] = 'off'  # which PyYAML reads as false
+    body['guardian'] = guardian
     for section, values in sections.items():
         inner = body
         for key in section.split('.'):
@@ -89,6 +99,7 @@ class RobotTap:
 
     :ivar samples: what the joints of the arm did.
     :ivar goals: every goal that a server of the robot took since, with its newest status.
+    :ivar cancels: when each goal was first said to be cancelled, steady time.
     :ivar most_running: most goals of one server that ran at once.
     """
 
@@ -97,6 +108,7 @@ class RobotTap:
         self.samples: list[JointSample] = []
         self.goals: dict[bytes, int] = {}
         self.servers: dict[bytes, str] = {}
+        self.cancels: dict[bytes, int] = {}
         self.most_running: dict[str, int] = {}
         self._node = rclpy.create_node('robot_tap', namespace=namespace or None)
         self._node.create_subscription(JointState, 'joint_states', self._on_joints, 100)
@@ -183,6 +195,8 @@ class RobotTap:
             goal = bytes(status.goal_info.goal_id.uuid)
             self.goals[goal] = status.status
             self.servers[goal] = server
+            if status.status in _CANCELLED:
+                self.cancels.setdefault(goal, time.monotonic_ns())
             running += status.status in _RUNNING
         self.most_running[server] = max(self.most_running.get(server, 0), running)
 
@@ -194,6 +208,7 @@ class Cell:
     robot: StartedProcess
     bridge: BridgeProcess
     folder: Path
+    guardian: GuardianProcess | None = None
 
     async def agent(self, name: str = 'tester', **options: Any) -> Agent:
         """Connect and initialize."""
@@ -292,15 +307,20 @@ def running_cell(
     **options: Any,
 ) -> Iterator[Cell]:
     """
-    Start a bridge and a robot at once and stop both at the end.
+    Start a bridge and a robot at once, with a guardian if required, and stop them at the end.
 
     :param options: of :class:`BridgeProcess`.
     """
     bridge = BridgeProcess(folder, 'bridge', config, **options)
+    is_guarded = yaml.safe_load(config.read_text(encoding='utf-8'))['guardian'] == 'required'
+    ros_arguments = options.get('ros_arguments', ())
+    guardian = None
+    if is_guarded:
+        guardian = GuardianProcess(folder, config, ros_arguments=ros_arguments)
     cell = None
     try:
         robot = start_sim_robot(folder, robot_parameters)
-        cell = Cell(robot, bridge, folder)
+        cell = Cell(robot, bridge, folder, guardian)
         bridge.wait_ready()
         yield cell
     finally:
@@ -308,6 +328,8 @@ def running_cell(
         for process in processes:
             with suppress(RuntimeError):
                 process.stop(8.0)
+        if guardian is not None:
+            guardian.end()
 
 
 class TcpProxy:

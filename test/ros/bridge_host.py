@@ -35,15 +35,16 @@ class Host:
     """
     Runs the main function, and a visitor on another thread once it serves.
 
+    :param guardian: off, or required where a test starts one.
     :ivar world: what the main function built.
     :ivar left: the code that :func:`os._exit` was called with.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, guardian: str = 'off') -> None:
         self.world: wiring.World | None = None
         self.left: int | None = None
         self._ready = folder / 'ready.json'
-        self._arguments = ['--config', str(SIM_ARM), '--port', '0']
+        self._arguments = ['--config', str(SIM_ARM), '--port', '0', '--guardian', guardian]
         self._arguments += ['--audit-directory', str(folder / 'audit')]
         self._arguments += ['--ready-file', str(self._ready)]
         self._visitor_error: BaseException | None = None
@@ -83,11 +84,13 @@ class Host:
 
 
 @contextmanager
-def hosted(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[Host]:
+def hosted(
+    folder: Path, patch: pytest.MonkeyPatch, guardian: str = 'off'
+) -> Iterator[Host]:
     """Give a host, and put everything back that the main function changes in its process."""
     before = {number: signal.getsignal(number) for number in ENDING}
     interval_s = sys.getswitchinterval()
-    made = Host(folder)
+    made = Host(folder, guardian)
     build = wiring.World.build
 
     def remember(options: bridge_main.Options) -> wiring.World:

@@ -8,7 +8,6 @@ import itertools
 import threading
 import time
 from typing import Any, TypeVar
-import uuid
 
 from fakes import context, eventually, FibonacciAdapter, MeasuredAdapter
 
@@ -64,6 +63,7 @@ def config(
         {
             'world': {'name': 'test', 'vendor': 'test'},
             'guardian': 'off',
+            'safety': {'foreign_goals': 'allow'},  # tests send goals of others too
             'embodiments': {
                 'arm': {
                     'kind': 'manipulator',
@@ -179,7 +179,7 @@ class Rig:
         self, action_type: str = 'move', epoch: int | None = None, **params: Any
     ) -> str:
         """Start a goal and return its id."""
-        goal_id = uuid.uuid4().hex
+        goal_id = self.gateway.guard.marks.new_goal_id()
         if action_type in {'move', 'measured'}:
             params.setdefault('order', 3)
         wanted = self.gateway.gate.epoch if epoch is None else epoch

@@ -74,6 +74,7 @@ class StartedProcess:
         folder: Path,
         name: str,
         environment: Mapping[str, str] | None = None,
+        group: int | None = None,
     ) -> None:
         """
         Start a process.
@@ -81,6 +82,7 @@ class StartedProcess:
         :param arguments: the command line; ``{ready_file}`` stands for the path of the ready file
         :param folder: where its output and its ready file are kept
         :param environment: added to this process's own
+        :param group: process group that it joins, 0 for a new one
         """
         self.name = name
         self.ready_file = folder / f'{name}.ready.json'
@@ -96,6 +98,7 @@ class StartedProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **own, **(environment or {})},
+                process_group=group,
             )
 
     @property
@@ -189,6 +192,42 @@ def start_sim_robot(
     return process
 
 
+class GuardianProcess(StartedProcess):
+    """A guardian beside a bridge under test; several bridges may follow each other."""
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Path = SIM_ARM,
+        name: str = 'guardian',
+        *,
+        arguments: Sequence[str] = (),
+        ros_arguments: Sequence[str] = (),
+        group: int | None = None,
+    ) -> None:
+        """Start it."""
+        command = [sys.executable, '-m', 'awp_ros_bridge.guardian', '--config', str(config)]
+        command += ['--ready-file', '{ready_file}', '--log-level', 'debug', *arguments]
+        if ros_arguments:
+            command += ['--ros-args', *ros_arguments]
+        super().__init__(command, folder, name, group=group)
+
+    def end(self) -> None:
+        """End it, after its bridge or before it."""
+        if self.exit_status is None:
+            self.kill()
+
+
+@contextmanager
+def guarding(folder: Path, config: Path = SIM_ARM, **options: Any) -> Iterator[GuardianProcess]:
+    """Run a guardian; it is started first, ready at the same time as what is started next."""
+    process = GuardianProcess(folder, config, **options)
+    try:
+        yield process
+    finally:
+        process.end()
+
+
 class BridgeProcess(StartedProcess):
     """
     A bridge under test.
@@ -210,6 +249,7 @@ class BridgeProcess(StartedProcess):
         port: int = 0,
         log_level: str = 'info',
         token: str | None = None,
+        group: int | None = None,
     ) -> None:
         """Start it; without a token it gets one of its own."""
         self.token = token or secrets.token_urlsafe(24)
@@ -220,7 +260,7 @@ class BridgeProcess(StartedProcess):
         command += ['--audit-directory', str(self.audit), '--log-level', log_level, *arguments]
         if ros_arguments:
             command += ['--ros-args', *ros_arguments]
-        super().__init__(command, folder, name, {'AWP_BRIDGE_TOKEN': self.token})
+        super().__init__(command, folder, name, {'AWP_BRIDGE_TOKEN': self.token}, group)
 
     def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
         """Wait until it serves."""

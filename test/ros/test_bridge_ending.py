@@ -16,7 +16,14 @@ from agent import Agent
 from agent_words import to_pose
 from bridge_cell import AWAY_M, Cell, may_move, RobotTap
 from patience import run, until
-from processes import BridgeProcess, SIM_ARM, start_bridge, start_sim_robot, StartedProcess
+from processes import (
+    BridgeProcess,
+    guarding,
+    SIM_ARM,
+    start_bridge,
+    start_sim_robot,
+    StartedProcess,
+)
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, reset
@@ -32,9 +39,10 @@ def folder(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope='module')
 def robot(folder: Path) -> Iterator[StartedProcess]:
-    process = start_sim_robot(folder)
-    yield process
-    process.stop()
+    with guarding(folder):
+        process = start_sim_robot(folder)
+        yield process
+        process.stop()
 
 
 @pytest.fixture

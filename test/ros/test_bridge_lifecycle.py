@@ -13,7 +13,7 @@ from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from patience import run, until
-from processes import BridgeProcess, SIM_ARM, start_sim_robot
+from processes import BridgeProcess, guarding, SIM_ARM, start_sim_robot
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE
@@ -27,16 +27,16 @@ Record = Any
 @pytest.fixture(scope='module')
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     folder = tmp_path_factory.mktemp('lifecycle')
-    bridge = BridgeProcess(
-        folder, 'bridge', SIM_ARM, ros_arguments=['-r', f'__ns:={NAMESPACE}']
-    )
-    robot = start_sim_robot(folder, namespace=NAMESPACE)
-    bridge.wait_ready()
-    started = Cell(robot, bridge, folder)
-    run(started.warm_up())
-    yield started
-    bridge.stop(8.0)
-    robot.stop()
+    there = ['-r', f'__ns:={NAMESPACE}']
+    with guarding(folder, ros_arguments=there):
+        bridge = BridgeProcess(folder, 'bridge', SIM_ARM, ros_arguments=there)
+        robot = start_sim_robot(folder, namespace=NAMESPACE)
+        bridge.wait_ready()
+        started = Cell(robot, bridge, folder)
+        run(started.warm_up())
+        yield started
+        bridge.stop(8.0)
+        robot.stop()
 
 
 @pytest.fixture(scope='module')

@@ -18,8 +18,9 @@ from bridge_cell import (
     may_move,
     newest,
 )
+from fakes import eventually
 from patience import run, until
-from processes import start_bridge, start_sim_robot
+from processes import guarding, start_bridge, start_sim_robot
 import pytest
 from sim_robot_goals import HOME, PRIMITIVE
 
@@ -37,12 +38,14 @@ def folder(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope='module')
 def cell(folder: Path) -> Iterator[Cell]:
     """Start a bridge; the tests of this module run in order, and the first brings the robot."""
-    bridge = start_bridge(folder)
-    lonely = Cell(bridge, bridge, folder)
-    yield lonely
-    for process in (lonely.bridge, lonely.robot):
-        if process.exit_status is None:
-            process.stop(8.0)
+    with guarding(folder):
+        bridge = start_bridge(folder)
+        eventually(lambda: 'a guardian guards the bridge' in bridge.output, 'the guardian')
+        lonely = Cell(bridge, bridge, folder)
+        yield lonely
+        for process in (lonely.bridge, lonely.robot):
+            if process.exit_status is None:
+                process.stop(8.0)
 
 
 async def give_robot(cell: Cell, name: str) -> None:

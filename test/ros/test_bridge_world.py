@@ -21,7 +21,8 @@ from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, reset, set_fault
 
 from awp_ros_bridge.bridge import main as bridge_main
-from awp_ros_bridge.bridge import versions, wiring
+from awp_ros_bridge.bridge import wiring
+from awp_ros_bridge.process import versions
 
 # ---------------------------------------------------------------- as asked
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from awp_ros_bridge.bridge import versions
-from awp_ros_bridge.bridge.ids import GOAL_PREFIX, SecretIds
+from awp_ros_bridge.bridge.ids import SecretIds
 from awp_ros_bridge.bridge.main import parse
 from awp_ros_bridge.bridge.tokens import load_tokens, TokenError
 from awp_ros_bridge.config import ServerConfig
+from awp_ros_bridge.process import versions
+from awp_ros_bridge.ros.goal_marks import BRIDGE
 
 TOKEN = 'abcdefghijklmnop0123'
 
@@ -93,7 +94,7 @@ def test_missing_token_file_is_named(tmp_path: Path) -> None:
 
 def test_names_are_unguessable_and_goals_carry_the_prefix() -> None:
     ids = SecretIds()
-    assert ids.goal_id().startswith(GOAL_PREFIX)
+    assert ids.goal_id().startswith(BRIDGE)
     assert len(ids.goal_id()) == 32
     assert ids.token('st') != ids.token('st')
     assert len(ids.session_id()) == len('sess_') + 32

@@ -56,10 +56,10 @@ def test_check_says_what_is_wrong_with_lines(awp: Run, robot: Path) -> None:
 
 
 def test_check_lets_warnings_pass(awp: Run, robot: Path) -> None:
-    robot.write_text(SAMPLE.replace("guardian: 'off'", 'guardian: required'))
+    robot.write_text(SAMPLE.replace('ros_action: arm/move', 'ros_action: /arm/move'))
     code, out, _ = awp('check', robot)
     assert code == 0
-    assert 'guardian: warning: this version has no guardian' in out
+    assert "actions.move.ros_action: warning: '/arm/move' is absolute" in out
     assert out.endswith('usable, 0 errors, 1 warning\n')
 
 

@@ -199,11 +199,6 @@ WARNINGS = [
         'embodiments.arm_01: it has no safety_inputs: nothing of the hardware can forbid its '
         'motion; list the topics that say when it must not move, here or in safety.inputs',
     ),
-    (
-        put('guardian', 'required'),
-        'guardian: this version has no guardian: a goal outlives a bridge process that is '
-        "killed; write 'guardian: off' to say that you know",
-    ),
 ]
 
 

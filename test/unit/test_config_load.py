@@ -363,13 +363,11 @@ def test_a_configuration_does_not_change() -> None:
 
 
 def test_warnings_are_marked_and_do_not_forbid() -> None:
-    result = loaded(put('guardian', 'required'))
+    result = loaded(put('actions/move/ros_action', '/arm/move'))
     assert result.config is not None
     assert [problem.severity for problem in result.problems] == [Severity.WARNING]
     assert result.warnings == result.problems
-    assert 'robot.yaml:6: guardian: warning: this version has no guardian' in str(
-        result.problems[0]
-    )
+    assert "actions.move.ros_action: warning: '/arm/move' is absolute" in str(result.problems[0])
 
 
 def test_long_values_are_shortened() -> None:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from awp_ros_bridge.bridge.logs import LogWriter
+from awp_ros_bridge.process.logs import LogWriter
 
 log = logging.getLogger('awp_ros_bridge.test_logs')
 

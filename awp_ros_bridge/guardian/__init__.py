@@ -1,0 +1,1 @@
+"""The guardian: a small program that stops the robot when the bridge dies (see its main)."""

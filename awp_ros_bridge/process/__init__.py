@@ -1,0 +1,1 @@
+"""What every program of the package needs of its process: arguments, log lines, libraries."""
