@@ -231,7 +231,9 @@ def test_a_flicker_reaches_the_engine_though_the_thread_was_busy(
         running(config(safety_inputs=(form,))) as rig,
     ):
         button.say(Bool(data=False))
+        button.repeat()  # best effort: what is said before the readers are known is lost
         rig.ready()
+        button.repeat(0)
         rig.clear()
         before = rig.gateway.gate.epoch
         if not latched:  # one that keeps one message cannot tell a second one to a busy reader
