@@ -206,7 +206,13 @@ class _Run:
 
     def _on_park_bound(self) -> None:
         """Cancel a park goal that takes too long; its end is waited for until the bound."""
-        if self._stage == 'parking' and self._parked is not None:
+        if self._stage == 'parking':
+            self._unpark()
+
+    def _unpark(self) -> None:
+        """Cancel the park goal, or keep it from being sent."""
+        if self._parked is not None:
+            self._owner.goals.want_cancel(self._parked.goal_id)
             self._owner.canceller().cancel(self._parked)
 
     # ------------------------------------------------------------ the end
@@ -224,8 +230,7 @@ class _Run:
             step, why = 'cancel_goals', ', '.join([*waits, *sorted(self._steps)])
         elif self._stage == 'parking' and park is not None:
             step, why = park.label, 'its goal has not ended'
-            if self._parked is not None:
-                self._owner.canceller().cancel(self._parked)
+            self._unpark()
         else:
             step, why = 'wait_at_rest', f'{self._effect.embodiment} was not measured at rest'
         passed_ms = self._effect.bound_ns // MS

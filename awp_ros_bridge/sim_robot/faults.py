@@ -33,6 +33,7 @@ FAULTS = {
     'ignore_cancel': FaultKind(
         'cancel requests are accepted, but the motion goes on and the goal never ends'
     ),
+    'gripper_ignore_cancel': FaultKind('the same of the gripper alone; the arm obeys'),
     'succeed_while_cancelling': FaultKind(
         'cancel requests are accepted, the motion goes on to its end and the goal succeeds'
     ),

@@ -64,6 +64,9 @@ class GoalServer:
         self._log = node.get_logger().get_child(action_name.replace('/', '.'))
         self._rules = rules
         self._faults = faults
+        self._deafness = {'ignore_cancel'}
+        if action_name.startswith('gripper'):
+            self._deafness.add('gripper_ignore_cancel')
         self._delays = delays
         self._runs: dict[bytes, GoalRun] = {}
         # rclpy awaits callbacks that are coroutines; its types do not say so.
@@ -97,7 +100,11 @@ class GoalServer:
         """Tell whether a fault keeps a goal from ending by itself."""
         if 'stall' in self._faults:
             return True
-        return run.handle.is_cancel_requested and 'ignore_cancel' in self._faults
+        return run.handle.is_cancel_requested and self._ignores_cancels
+
+    @property
+    def _ignores_cancels(self) -> bool:
+        return any(fault in self._faults for fault in self._deafness)
 
     @property
     def has_open_goals(self) -> bool:
@@ -136,7 +143,7 @@ class GoalServer:
         if 'refuse_cancel' in self._faults:
             return CancelResponse.REJECT
         run = self._runs.get(bytes(handle.goal_id.uuid))
-        is_deaf = 'ignore_cancel' in self._faults or 'succeed_while_cancelling' in self._faults
+        is_deaf = self._ignores_cancels or 'succeed_while_cancelling' in self._faults
         if run is not None and handle.is_active and not (is_deaf or run.is_cancel_wanted):
             run.is_cancel_wanted = True
             self._rules.cancel(run)

@@ -9,6 +9,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from simulation_interfaces.srv import ResetSimulation
 from std_msgs.msg import Float64
+from std_srvs.srv import Trigger
 
 from awp_ros_bridge.kinematics import Chain
 from awp_ros_bridge.sim_robot.arm import Device
@@ -70,6 +71,7 @@ class SimRobot(Node):
         ]
         self._topics = StateTopics(self, urdf, arm, grip, self._faults)
         self.create_service(ResetSimulation, 'sim/reset', self._on_reset)
+        self.create_service(Trigger, 'sim/stop', self._on_stop)
         self.create_subscription(Float64, 'sim/set_speed_scaling', self._on_scaling, 1)
         joint_state_hz = self._declare()
         self._joint_states = Rate(joint_state_hz)
@@ -130,10 +132,20 @@ class SimRobot(Node):
             self._topics.publish_scaling()
 
     def _on_trip(self, name: str) -> None:
+        self._brake()
+        self.abort_goals(f'{name} engaged')
+
+    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Brake and end every goal, as the stop service of a driver does."""
+        self._brake()
+        self.abort_goals('stopped by service')
+        response.success, response.message = True, 'braking'
+        return response
+
+    def _brake(self) -> None:
         for motion in self._motions:
             motion.advance(time.monotonic_ns())
             motion.stop()
-        self.abort_goals(f'{name} engaged')
 
     def _on_reset(
         self, _: ResetSimulation.Request, response: ResetSimulation.Response

@@ -26,7 +26,7 @@ from awp_ros_bridge.bridge import wiring
 
 TOKEN = secrets.token_urlsafe(24)
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-EXIT_S = 5.0
+EXIT_S = 4.0
 
 Visit = Callable[[str], None]
 

@@ -29,7 +29,7 @@ from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, reset
 
 Record = Any
-EXIT_S = 5.0
+EXIT_S = 4.0
 
 
 @pytest.fixture(scope='module')

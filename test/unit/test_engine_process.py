@@ -57,7 +57,7 @@ def test_shutdown_is_over_within_four_seconds_whatever_happens() -> None:
     agent.submit('move', 'a')
     request = agent.call_later('session.close')
     world.tell(ShutdownRequested())
-    world.pass_ms(3_990)
+    world.pass_ms(3_190)
     assert not world.effects(fx.Finish)
     world.pass_ms(10)
     assert len(world.effects(fx.Finish)) == 1
