@@ -182,6 +182,7 @@ def test_f100_zeros_follow_the_silence_of_an_agent(
             said = await agent.status('go')
             assert (said['state'], said['reason']) == ('failed', 'connection_lost')
             await agent.event('safe_state_entered')
+            await agent.call('session.close')
 
     run(play())
     peer.wait_until(lambda: len(zeros.messages) > 5, 5.0, 'zeros')
@@ -222,9 +223,11 @@ def test_a_gripper_that_ignores_cancels_is_named_and_holds_the_arm_up_no_longer_
 ) -> None:
     async def play() -> tuple[float, float]:
         async with await holding_both(cell) as agent:
-            slow = {'position_m': 0.04, 'max_velocity_mps': 0.004}
-            await agent.submit('grip', 'gripper_move', slow)
-            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            slow = {'position_m': 0.0, 'max_velocity_mps': 0.004}
+            body = {'embodiment_id': 'gripper_01'}
+            await agent.submit('grip', 'gripper_move', slow, **body)
+            body = {'embodiment_id': 'arm_01'}
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M), **body)
             await until(lambda: tap.speed_radps > 0.3 and tap.running(GRIPPER), what='motion')
             await asyncio.to_thread(set_fault, peer, 'gripper_ignore_cancel')
             asked_ns = time.monotonic_ns()
@@ -257,7 +260,7 @@ def test_f20_a_body_that_did_not_come_to_rest_stays_unavailable_until_it_did(
             await agent.open('gripper_01', subscribe=[{'channel': 'gripper_state'}])
             agent.beat(0.2)
             await may_move(agent)
-            slow = {'position_m': 0.04, 'max_velocity_mps': 0.004}
+            slow = {'position_m': 0.0, 'max_velocity_mps': 0.004}
             await agent.submit('grip', 'gripper_move', slow)
             await until(lambda: tap.running(GRIPPER), what='the goal')
             await asyncio.to_thread(set_fault, peer, 'gripper_ignore_cancel')
@@ -272,7 +275,7 @@ def test_f20_a_body_that_did_not_come_to_rest_stays_unavailable_until_it_did(
             assert (await other.status('go'))['state'] == 'completed'
         await asyncio.to_thread(set_fault, peer, '')  # the goal ends where it went
         async with cell.holding('gripper_01') as again:
-            await again.submit('grip', 'gripper_move', {'position_m': 0.0})
+            await again.submit('grip', 'gripper_move', {'position_m': 0.04})
             assert (await again.status('grip'))['state'] == 'completed'
 
     run(play(), 60.0)

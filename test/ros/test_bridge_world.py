@@ -12,9 +12,10 @@ import time
 from typing import Any
 
 from agent import Agent
-from bridge_cell import RobotTap
-from bridge_host import ENDING, EXIT_S, Host, moving, no_visit, TOKEN
-from patience import run
+from agent_words import to_pose
+from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap
+from bridge_host import ENDING, EXIT_S, holding, Host, moving, no_visit, TOKEN
+from patience import run, until
 from processes import SIM_ARM, StartedProcess
 import pytest
 from ros_peer import RosPeer
@@ -154,13 +155,15 @@ def test_f74_a_cancel_without_effect_or_answer_does_not_hold_the_end_up(
 
     def visit(url: str) -> None:
         async def play() -> None:
-            agent = await moving(url, tap)
+            agent = await holding(url)
+            slow = to_pose(*AWAY_M, max_velocity_mps=0.08)  # it does not end by itself in time
+            await as_soon_as_possible(lambda: agent.submit('go', 'move_to_pose', slow))
+            await until(lambda: tap.is_moving, what='the arm moving')
             await asyncio.to_thread(set_fault, peer, fault)
             sent_ns.append(time.monotonic_ns())
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)  # impatience changes nothing
-            last = [h for h in agent.notifications if h.method == 'action.status'][-1]
-            said = await agent.status(last.params['action_id'])
+            said = await agent.status('go')
             assert (said['state'], said['reason']) == ('failed', 'abort_failed')
             assert (await agent.ended())[0] == 1001
 

@@ -566,6 +566,31 @@ MECHANISMS = (
         _nothing,
         f'{UNIT}/test_engine_admission.py::test_invalid_params_are_refused_with_their_path',
     ),
+    Mechanism(
+        'immediate steps',
+        'zeros and stop services wait for the engine',
+        f'{ROS}.stop_rounds:StopRounds.begin',
+        'the local stop begins none',
+        _nothing,
+        f'{UNIT}/test_stop_rounds.py::test_a_stop_begins_the_steps_and_its_behaviour_joins_them',
+    ),
+    Mechanism(
+        'downstream cancel',
+        'a controller goes on under a planner that ignores its cancel',
+        f'{ROS}.escalation:Escalation.cancel_sent',
+        'planners are not watched',
+        _nothing,
+        f'{UNIT}/test_stop_rounds.py::'
+        'test_what_a_planner_drives_is_cancelled_when_its_time_is_over',
+    ),
+    Mechanism(
+        'permission to park',
+        'a robot that must not move is moved to park',
+        f'{ENGINE}.embodiments:Embodiment.permits_motion',
+        'motion is always permitted',
+        _property_of(True),
+        f'{UNIT}/test_engine_parking.py::test_a_robot_that_must_not_move_is_not_parked',
+    ),
 )
 
 

@@ -31,7 +31,15 @@ def test_a_silent_or_closing_agent_leaves_a_robot_that_may_park() -> None:
     assert first != second
 
 
-@pytest.mark.parametrize('meaning', [Meaning.E_STOP, Meaning.FAULT, Meaning.NOT_READY])
+def test_a_stopped_robot_is_not_parked() -> None:
+    world = parking()
+    agent = world.session()
+    world.safety(Meaning.E_STOP, True)
+    agent.call('session.close')
+    assert park_goals(world) == ['', '']
+
+
+@pytest.mark.parametrize('meaning', [Meaning.FAULT, Meaning.NOT_READY, Meaning.MANUAL_MODE])
 def test_a_robot_that_must_not_move_is_not_parked(meaning: Meaning) -> None:
     world = parking()
     agent = world.session()
