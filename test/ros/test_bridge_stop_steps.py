@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+import os
+import signal
 import time
 from typing import Any
 
+from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, config_with, may_move, RobotTap, running_cell
+from bridge_cell import AWAY_M, Cell, config_with, HOME_M, may_move, RobotTap, running_cell
 from geometry_msgs.msg import TwistStamped
 from patience import run, until
 import pytest
 from ros_peer import Listener, RosPeer, stamp_ns
-from sim_robot_goals import HOME, reset, set_fault, TRAJECTORY
+from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, reset, set_fault, TRAJECTORY
 
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
@@ -74,6 +77,16 @@ def turn(duration_ms: int, by_rad: float = 0.5) -> dict[str, Any]:
         'time_from_start_ms': duration_ms,
     }
     return {'joint_names': list(ARM_JOINTS), 'points': [point]}
+
+
+async def holding_both(cell: Cell) -> Agent:
+    """Return an agent that holds the arm and the gripper in one session."""
+    agent = await cell.agent()
+    channels = [{'channel': 'arm_state'}, {'channel': 'gripper_state'}]
+    await agent.open(None, embodiments=['arm_01', 'gripper_01'], subscribe=channels)
+    agent.beat(0.2)
+    await may_move(agent)
+    return agent
 
 
 def test_f11_a_close_is_answered_when_a_slow_brake_has_brought_the_arm_to_rest(
@@ -144,3 +157,88 @@ def test_a_stop_service_stops_an_arm_that_ignores_cancels(
     took_ms = run(play())
     record_testsuite_property('close_with_a_deaf_server_ms', round(took_ms, 1))
     assert ABORT_MS <= took_ms < 2 * ABORT_MS + 1500
+
+
+def test_a_gripper_that_ignores_cancels_is_named_and_holds_the_arm_up_no_longer_than_its_bound(
+    cell: Cell, tap: RobotTap, peer: RosPeer, record_testsuite_property: Record
+) -> None:
+    async def play() -> tuple[float, float]:
+        async with await holding_both(cell) as agent:
+            slow = {'position_m': 0.0, 'max_velocity_mps': 0.004}
+            body = {'embodiment_id': 'gripper_01'}
+            await agent.submit('grip', 'gripper_move', slow, **body)
+            body = {'embodiment_id': 'arm_01'}
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M), **body)
+            await until(lambda: tap.speed_radps > 0.3 and tap.running(GRIPPER), what='motion')
+            await asyncio.to_thread(set_fault, peer, 'gripper_ignore_cancel')
+            asked_ns = time.monotonic_ns()
+            first = asyncio.create_task(agent.call('session.close'))
+            second = asyncio.create_task(agent.call('session.close'))
+            arm = await agent.status('go')
+            arm_ms = (time.monotonic_ns() - asked_ns) * 1e-6
+            assert (arm['state'], arm['reason']) == ('cancelled', 'session_closed')
+            assert not first.done()
+            grip = await agent.status('grip')
+            assert (grip['state'], grip['reason']) == ('failed', 'abort_failed')
+            assert f'its goal on {GRIPPER} did not end within max_abort_ms' in grip['detail']
+            assert await first == {}
+            took_ms = (time.monotonic_ns() - asked_ns) * 1e-6
+            assert await asyncio.wait_for(second, 0.5) == {}  # answered together
+            return arm_ms, took_ms
+
+    arm_ms, took_ms = run(play())
+    record_testsuite_property('close_arm_beside_a_deaf_gripper_ms', round(arm_ms, 1))
+    record_testsuite_property('close_with_a_deaf_gripper_ms', round(took_ms, 1))
+    assert arm_ms < 1200
+    assert took_ms < 2 * ABORT_MS + 700
+
+
+def test_f20_a_body_that_did_not_come_to_rest_stays_unavailable_until_it_did(
+    cell: Cell, tap: RobotTap, peer: RosPeer
+) -> None:
+    async def play() -> None:
+        async with await cell.agent() as agent:
+            await agent.open('gripper_01', subscribe=[{'channel': 'gripper_state'}])
+            agent.beat(0.2)
+            await may_move(agent)
+            slow = {'position_m': 0.0, 'max_velocity_mps': 0.004}
+            await agent.submit('grip', 'gripper_move', slow)
+            await until(lambda: tap.running(GRIPPER), what='the goal')
+            await asyncio.to_thread(set_fault, peer, 'gripper_ignore_cancel')
+            await agent.call('session.close')
+            assert (await agent.status('grip'))['reason'] == 'abort_failed'
+        async with await cell.agent() as late:
+            refused = await late.refusal('session.open', mode='streaming', embodiment='gripper_01')
+            assert (refused.code, refused.is_retryable) == (2001, True)
+            assert 'was not measured at rest' in refused.detail
+        async with cell.holding() as other:  # the arm is not affected
+            await other.submit('go', 'move_to_pose', to_pose(*HOME_M))
+            assert (await other.status('go'))['state'] == 'completed'
+        await asyncio.to_thread(set_fault, peer, '')  # the goal ends where it went
+        async with cell.holding('gripper_01') as again:
+            await again.submit('grip', 'gripper_move', {'position_m': 0.04})
+            assert (await again.status('grip'))['state'] == 'completed'
+
+    run(play(), 60.0)
+
+
+def test_f99_an_e_stop_mid_motion_sends_zeros_and_calls_the_service(
+    cell: Cell, tap: RobotTap, peer: RosPeer, zeros: Listener
+) -> None:
+    async def play() -> None:
+        async with cell.holding() as agent:
+            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            await until(lambda: tap.is_moving, what='the arm moving')
+            os.kill(cell.robot.pid, signal.SIGUSR1)
+            tripped_ns = time.monotonic_ns()
+            assert (await agent.status('go'))['reason'] == 'e_stop'
+            await agent.event('e_stop_engaged')
+            await until(lambda: tap.rested_ns(tripped_ns), what='the arm at rest')
+            assert not tap.running(PRIMITIVE)
+            os.kill(cell.robot.pid, signal.SIGUSR2)
+            await agent.event('e_stop_released')
+
+    run(play())
+    peer.wait_until(lambda: len(zeros.messages) > 5, 5.0, 'zeros')
+    assert 'safe state: reached: ' in cell.bridge.output
+    assert 'call_service sim/stop: done: braking' in cell.bridge.output
