@@ -17,6 +17,7 @@ from awp_ros_bridge.config import load
 from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine import inputs as facts
 from awp_ros_bridge.engine.engine import Engine
+from awp_ros_bridge.engine.permissions import ALL_SCOPES, Permissions
 from awp_ros_bridge.manifest import build, declare, policy
 from awp_ros_bridge.ros.adapters.registry import registry
 from awp_ros_bridge.transport.framing import encode_frame
@@ -51,7 +52,7 @@ class EngineAlone:
         self._now_ns = _START_NS
         self._completed = 0
         self._frames = 0
-        self._tell(facts.ConnectionOpened(_CONN, 'bench'))
+        self._tell(facts.ConnectionOpened(_CONN, 'bench', Permissions('bench', ALL_SCOPES)))
         self._say(
             1,
             'initialize',

@@ -65,6 +65,8 @@ class Journal:
     def effect(self, effect: Effect) -> None:
         """Note an effect on its way out."""
         match effect:
+            case OpenAudit(session_id, _ts, header) if 'agent' not in header:
+                log.debug('< OpenAudit %s', session_id)
             case OpenAudit(session_id, _ts, header):
                 agent = header.get('agent') or {}
                 log.info('session=%s opened by %s', session_id, _shown(agent.get('name')))

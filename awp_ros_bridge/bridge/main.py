@@ -47,6 +47,7 @@ class Options:
     guardian: str | None
     log_level: str
     ros_args: list[str]
+    tokens_file: Path | None = None
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -65,6 +66,7 @@ def parse(argv: Sequence[str]) -> Options:
     parser.add_argument(
         '--guardian', choices=('required', 'off'), help='overrides guardian of the configuration'
     )
+    parser.add_argument('--tokens-file', type=Path, help='overrides server.tokens_file')
     parser.add_argument('--log-level', choices=LEVELS, help='default: that of --ros-args, or info')
     found = parser.parse_args(words)
     ros = ros_options(ros_words, 'awp_ros_bridge')
@@ -77,6 +79,7 @@ def parse(argv: Sequence[str]) -> Options:
         found.guardian,
         found.log_level or ros.get('level', 'info'),
         ros_words,
+        found.tokens_file,
     )
 
 

@@ -13,10 +13,17 @@ from typing import TYPE_CHECKING
 from rclpy.exceptions import ParameterException
 
 from awp_ros_bridge.audit import AuditLog
+from awp_ros_bridge.bridge.door import names_of, tls_of, tls_problem
 from awp_ros_bridge.bridge.ids import SecretIds
 from awp_ros_bridge.bridge.loop import BridgeLoop
-from awp_ros_bridge.bridge.tokens import load_tokens, TokenError
-from awp_ros_bridge.config import BridgeConfig, directory_of, load
+from awp_ros_bridge.bridge.tokens import (
+    load_tokens,
+    TokenError,
+    TokenKeeper,
+    tokens_path,
+    TokenWatch,
+)
+from awp_ros_bridge.config import BridgeConfig, directory_of, load, TokensRead
 from awp_ros_bridge.engine.engine import Engine
 from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
@@ -24,9 +31,10 @@ from awp_ros_bridge.process.shipped import shipped_config
 from awp_ros_bridge.ros.adapters.registry import registry
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.side import RosSide
-from awp_ros_bridge.transport.access import TokenGate
+from awp_ros_bridge.transport.credentials import TokenGate
 from awp_ros_bridge.transport.limits import Limits
 from awp_ros_bridge.transport.server import WebSocketTransport
+from awp_ros_bridge.transport.tls import TlsFault, TlsReady
 
 if TYPE_CHECKING:
     from awp_ros_bridge.bridge.main import Options
@@ -61,7 +69,14 @@ class World:
     :param fault: what failed inside the bridge, None while nothing did.
     """
 
-    def __init__(self, config: BridgeConfig, folder: Path, digest: str, options: Options) -> None:
+    def __init__(
+        self,
+        config: BridgeConfig,
+        folder: Path,
+        digest: str,
+        options: Options,
+        tls: TlsReady | None = None,
+    ) -> None:
         self.config = config
         self.fault: str | None = None
         self.ended = asyncio.Event()
@@ -70,7 +85,10 @@ class World:
         self._url: str | None = None
         self._options = options
         self._digest = digest
-        gate = self._gate(folder)
+        path = tokens_path(config.server, folder, options.tokens_file)
+        gate = self._gate(path)
+        self._keeper = TokenKeeper(gate)
+        self._watch = None if path is None else TokenWatch(path, self._tokens_looked_at)
         marks = GoalMarks(new_instance())
         found = registry()
         for name, problem in found.problems.items():
@@ -114,6 +132,9 @@ class World:
             address=config.server.host,
             port=config.server.port if options.port is None else options.port,
             limits=_limits(config),
+            origins=config.server.origins,
+            host_names=names_of(config.server),
+            tls=None if tls is None else tls.context,
         )
         self._asyncio: asyncio.AbstractEventLoop | None = None
         self._wired.set()
@@ -134,11 +155,18 @@ class World:
         config = result.config
         if options.guardian is not None:
             config = config.model_copy(update={'guardian': options.guardian})
-        return cls(config, directory_of(path), result.digest, options)
-
-    def _gate(self, folder: Path) -> TokenGate:
+        folder = directory_of(path)
         try:
-            return load_tokens(self.config.server, folder, os.environ)
+            tls = tls_of(config.server, folder)
+        except TlsFault as fault:
+            raise Refused(str(tls_problem(result, fault))) from None
+        if tls is not None and tls.warning:
+            log.warning('server.tls.%s', tls.warning)
+        return cls(config, folder, result.digest, options, tls)
+
+    def _gate(self, path: Path | None) -> TokenGate:
+        try:
+            return load_tokens(self.config.server, path, os.environ)
         except TokenError as error:
             raise Refused(str(error)) from None
 
@@ -161,6 +189,8 @@ class World:
         except OSError as error:
             raise Refused(f'cannot listen: {error}; choose another --port') from None
         self._url = self.config.server.public_url or url
+        if self._watch is not None:
+            self._watch.start()
         log.info('manifest %s, configuration %s', manifest_hash(self.manifest), self._digest)
         if self.config.guardian == 'off':
             log.warning('guardian: off: nothing stops the robot if this process is killed')
@@ -182,6 +212,9 @@ class World:
                 log.error('a goal did not end within %g s', bound_s)
         except TimeoutError:
             log.error('the ROS side did not stop within %g s', bound_s + TEARDOWN_S)
+            return False
+        if self._watch is not None and not await loop.run_in_executor(None, self._watch.stop):
+            log.error('the file of tokens is still being read')
             return False
         self.loop.stop()  # its beats end last, they keep the dead-man timer quiet
         if not await loop.run_in_executor(None, self.audit.stop, FLUSH_BOUND_S):
@@ -206,6 +239,19 @@ class World:
         )
         self._wired.wait(WIRING_S)  # the writer looks at its folder before the loop exists
         self.loop.post_from_thread(AuditChanged(writable, detail))
+
+    def _tokens_looked_at(self, found: TokensRead) -> None:
+        """Hand over what the watch saw; called on its thread."""
+        if self._asyncio is not None:
+            try:
+                self._asyncio.call_soon_threadsafe(self._take_tokens, found)
+            except RuntimeError:  # the loop is closed: the process is ending
+                log.debug('a look at the tokens came after the loop had closed')
+
+    def _take_tokens(self, found: TokensRead) -> None:
+        revoked = self._keeper.take(found, self.loop.now_ns())
+        if revoked is not None:
+            self.loop.post(revoked)
 
     def _finished(self) -> None:
         self._is_finished = True
@@ -232,6 +278,7 @@ def _limits(config: BridgeConfig) -> Limits:
         message_rate_hz=float(server.max_message_rate_hz),
         message_burst=2 * server.max_message_rate_hz,
         idle_timeout_s=server.idle_timeout_s,
+        failed_logins_per_minute=server.max_failed_logins_per_minute,
     )
 
 

@@ -8,7 +8,8 @@ from importlib import import_module
 import json
 from typing import Any
 
-from awp_ros_bridge.config import Adapters, load, LoadResult
+from awp_ros_bridge.bridge.door import with_tls_tried
+from awp_ros_bridge.config import Adapters, directory_of, load, LoadResult
 
 OK = 0
 PROBLEMS = 2
@@ -37,7 +38,7 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check one file and print what was found."""
     adapters, why_not = find_adapters()
-    result = load(args.file, adapters)
+    result = with_tls_tried(load(args.file, adapters), directory_of(args.file))
     if args.json:
         print(json.dumps(_as_json(result, why_not), indent=2))
     else:

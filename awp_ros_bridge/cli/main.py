@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import sys
 
 from awp_ros_bridge import __version__
-from awp_ros_bridge.cli import audit, check
+from awp_ros_bridge.cli import audit, check, token
 
-VERBS = (check, audit)
+VERBS = (check, audit, token)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -39,8 +39,16 @@ from awp_ros_bridge.config.rest import (
 )
 from awp_ros_bridge.config.safety import Envelope, SafetyConfig, Spatial
 from awp_ros_bridge.config.safety_inputs import AnyInput, SafetyInput
-from awp_ros_bridge.config.server import ServerConfig, SessionConfig
+from awp_ros_bridge.config.server import ServerConfig, SessionConfig, TlsConfig
 from awp_ros_bridge.config.stop_steps import CallService, Park, PublishZeros
+from awp_ros_bridge.config.token_file import (
+    changing,
+    read_tokens,
+    ScopeName,
+    TokenEntry,
+    TokensRead,
+    write_tokens,
+)
 
 __all__ = [
     'TF_CHANNEL',
@@ -76,6 +84,7 @@ __all__ = [
     'Rule',
     'SafetyConfig',
     'SafetyInput',
+    'ScopeName',
     'ServerConfig',
     'SessionConfig',
     'Severity',
@@ -83,12 +92,18 @@ __all__ = [
     'Spatial',
     'StrictModel',
     'TfRest',
+    'TlsConfig',
+    'TokenEntry',
+    'TokensRead',
     'TopicChannel',
     'UnmeasuredRest',
     'UrdfFile',
     'UrdfTopic',
     'WorldConfig',
+    'changing',
     'directory_of',
     'load',
     'load_text',
+    'read_tokens',
+    'write_tokens',
 ]

@@ -216,12 +216,22 @@ def _input_names(here: Path, inputs: Iterable[AnyInput]) -> Iterator[tuple[Path,
 
 def serving_is_guarded(config: BridgeConfig) -> Findings:
     """Refuse to send tokens across a network in the open."""
-    host = config.server.host
-    if not _is_loopback(host):
+    server = config.server
+    host = server.host
+    if not _is_loopback(host) and server.tls is None:  # AWP-SEC-001
         yield Finding(
             ('server', 'host'),
-            f'{host!r} is reachable from other machines, and this version has no TLS',
-            'use 127.0.0.1 and put a TLS proxy in front (server.public_url names it)',
+            f'{host!r} is reachable from other machines, and there is no TLS',
+            'add server.tls with cert and key, or use 127.0.0.1 and a TLS proxy in front'
+            ' (server.public_url names it)',
+            refers=('server', 'tls'),
+        )
+    if _is_unspecified(host) and not server.host_names and server.public_url is None:
+        yield Finding(
+            ('server', 'host'),
+            f'{host!r} stands for every address, so it is not known how agents call the bridge',
+            'list those names in server.host_names, or set server.public_url',
+            refers=('server', 'host_names'),
         )
     if {'tokens_file', 'token_env'} <= config.server.model_fields_set:
         yield Finding(
@@ -229,6 +239,13 @@ def serving_is_guarded(config: BridgeConfig) -> Findings:
             'there are two sources of tokens',
             'keep tokens_file or token_env',
         )
+
+
+def _is_unspecified(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 def _is_loopback(host: str) -> bool:

@@ -30,12 +30,21 @@ class LoadResult:
     :param problems: in the order of the file.
     :param digest: SHA-256 of the file's bytes, empty when it could not be read.
     :param adapters_checked: False where no adapters were at hand, so nothing was said of them.
+    :param name: what problems call the file.
+    :param document: the file with its lines, None where it could not be read.
     """
 
     config: BridgeConfig | None
     problems: tuple[Problem, ...]
     digest: str
     adapters_checked: bool
+    name: str = ''
+    document: Document | None = None
+
+    def problem_at(self, path: Path, what: str, todo: str) -> Problem:
+        """Make a problem of a value that was found later, with its place in the file."""
+        line = 0 if self.document is None else self.document.line_of(path)
+        return Problem(self.name, line, dotted(path), what, todo)
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -93,7 +102,7 @@ def load_text(
     problems = tuple(_problem(name, line, finding) for line, finding in _in_order(document, found))
     if any(problem.severity is Severity.ERROR for problem in problems):
         config = None
-    return LoadResult(config, problems, digest, adapters is not None)
+    return LoadResult(config, problems, digest, adapters is not None, name, document)
 
 
 def directory_of(path: str | FilePath) -> FilePath:

@@ -232,6 +232,7 @@ class Closer:
             return
         kernel.finished = True
         kernel.deadlines.clear(('shutdown',))
+        kernel.access.finish()
         for conn in kernel.connections.values():
             kernel.close_connection(conn, 1001, 'world_shutdown')
         kernel.emit(Finish())

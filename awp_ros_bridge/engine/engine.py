@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from awp_ros_bridge.engine.access import Access
 from awp_ros_bridge.engine.actions import Cause
 from awp_ros_bridge.engine.channels import Channels, Sample
 from awp_ros_bridge.engine.closing import Closer
@@ -19,6 +20,7 @@ from awp_ros_bridge.engine.inputs import (
     BinaryReceived,
     ConnectionLost,
     ConnectionOpened,
+    CredentialsRevoked,
     Deactivated,
     EnvelopeViolated,
     FramesDropped,
@@ -27,6 +29,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalNoted,
     GoalProgressed,
+    HandshakeRefused,
     Input,
     ObservationCaptured,
     ResetFinished,
@@ -61,6 +64,7 @@ class Engine:
 
     def __init__(self, policy: Policy, checker: GoalChecker | None, ids: Ids) -> None:
         kernel = Kernel(policy, checker or NoChecks(), ids)
+        kernel.access = Access(kernel)
         kernel.delivery = Delivery(kernel)
         kernel.execution = Execution(kernel)
         kernel.endings = Endings(kernel)
@@ -140,7 +144,14 @@ class Engine:
                 | FrameTreeChanged()
             ):
                 self._robot(fact)
-            case AuditChanged() | Activated() | Deactivated() | ShutdownRequested():
+            case (
+                AuditChanged()
+                | Activated()
+                | Deactivated()
+                | ShutdownRequested()
+                | HandshakeRefused()
+                | CredentialsRevoked()
+            ):
                 self._process(fact)
             case _:
                 assert_never(fact)
@@ -160,8 +171,8 @@ class Engine:
         match fact:
             case TextReceived(conn, text, received_ns):
                 self._requests.text(conn, text, min(received_ns, kernel.now_ns))
-            case ConnectionOpened(conn, peer):
-                kernel.connections[conn] = Connection(conn, peer, kernel.now_ns)
+            case ConnectionOpened(conn, peer, permissions):
+                kernel.connections[conn] = Connection(conn, peer, kernel.now_ns, permissions)
             case BinaryReceived(conn, size):
                 self._requests.binary(conn, size)
             case ConnectionLost(conn, _detail):
@@ -245,7 +256,13 @@ class Engine:
         self._kernel.report(embodiment)
 
     def _process(
-        self, fact: AuditChanged | Activated | Deactivated | ShutdownRequested
+        self,
+        fact: AuditChanged
+        | Activated
+        | Deactivated
+        | ShutdownRequested
+        | HandshakeRefused
+        | CredentialsRevoked,
     ) -> None:
         kernel = self._kernel
         match fact:
@@ -262,6 +279,10 @@ class Engine:
                 self._deactivate()
             case ShutdownRequested(detail):
                 kernel.closer.shut_down(detail)
+            case HandshakeRefused():
+                kernel.access.handshake_refused(fact)
+            case CredentialsRevoked():
+                kernel.access.revoked(fact)
             case _:
                 assert_never(fact)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from awp_ros_bridge.engine.permissions import Permissions
+
 Json = dict[str, Any]
 
 
@@ -19,10 +21,12 @@ class ConnectionOpened:
 
     :param conn: number of the connection, never reused by the process.
     :param peer: address and port of the peer, for the audit log.
+    :param permissions: what the credential that it presented allows.
     """
 
     conn: int
     peer: str
+    permissions: Permissions
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,32 @@ class ConnectionLost:
     """A control connection is gone, whoever closed it."""
 
     conn: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeRefused:
+    """
+    A connection was not let in.
+
+    :param peer: address of the peer; those that come often are reported once a minute.
+    :param status: HTTP status of the answer.
+    """
+
+    peer: str
+    status: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialsRevoked:
+    """
+    Credentials were revoked, or what they allow was changed.
+
+    Whoever presents a changed one again gets what it allows now.
+    """
+
+    credentials: frozenset[str]
     detail: str
 
 
@@ -316,6 +346,8 @@ Input = (
     | TextReceived
     | BinaryReceived
     | ConnectionLost
+    | HandshakeRefused
+    | CredentialsRevoked
     | StreamOpened
     | StreamReceived
     | StreamLost

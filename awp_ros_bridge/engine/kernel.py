@@ -24,6 +24,7 @@ from awp_ros_bridge.engine.policy import GoalChecker, Policy
 from awp_ros_bridge.engine.sessions import Connection, Ids, Session, Tokens
 
 if TYPE_CHECKING:
+    from awp_ros_bridge.engine.access import Access
     from awp_ros_bridge.engine.channels import Channels
     from awp_ros_bridge.engine.closing import Closer
     from awp_ros_bridge.engine.delivery import Delivery
@@ -44,6 +45,7 @@ class Kernel:
     own records only, and asks the others through their methods.
     """
 
+    access: Access
     delivery: Delivery
     execution: Execution
     endings: Endings

@@ -183,6 +183,7 @@ class Liveness:
         kernel.deadlines.clear(('window', session))
         conn.session = session
         session.conn = conn
+        session.credential = conn.permissions.credential
         kernel.channels.adapt(session, conn)
         self._attach(session)
 

@@ -50,16 +50,17 @@ class Opener:
             raise WireFault(ErrorCode.TIME_MODEL_UNSUPPORTED, detail)
         if len(kernel.sessions) >= kernel.policy.max_sessions:
             raise _unavailable(f'max_sessions {kernel.policy.max_sessions} are open; try later')
+        names = tuple(p.embodiments or ([p.embodiment] if p.embodiment else []))
+        kernel.access.check_open(conn, names, bool(p.takeover))  # AWP-PRM-001
         if p.takeover:
             self._take_over(conn, request_id, p)
             return
-        held = self._choose(p)
+        held = self._choose(names)
         for embodiment in held:
             self._check_free(embodiment)
         self._grant(conn, request_id, p, held)
 
-    def _choose(self, p: SessionOpenParams) -> list[Embodiment]:
-        names = list(p.embodiments or ([p.embodiment] if p.embodiment else []))
+    def _choose(self, names: tuple[str, ...]) -> list[Embodiment]:
         for name in names:
             if name not in self._kernel.embodiments:
                 known = ', '.join(self._kernel.embodiments)
@@ -97,21 +98,22 @@ class Opener:
         offered = frozenset(a for e in held for a in e.policy.actions)
         asked = offered if p.action_types is None else offered & set(p.action_types)
         ttl = kernel.policy.grant_ttl_ns
-        readable = frozenset(c for e in held for c in e.policy.channels)
+        bound = tuple(e.id for e in held)
         session = Session(
             id=kernel.ids.session_id(),
             token=kernel.ids.token('st'),
             clock=clock,
             opened_ns=now,
             conn=conn,
-            embodiments=tuple(e.id for e in held),
+            embodiments=bound,
             multi_bind=p.embodiments is not None,
             granted_actions=asked,
-            admin=self._admin(p),
+            admin=self._admin(conn, p),
             expires_ns=None if ttl is None else clock.session_ns(now + ttl),
             consumes=conn.consumes,
             max_obs_rate_hz=conn.max_obs_rate_hz,
-            readable=readable if held else frozenset(kernel.policy.channels),
+            readable=kernel.access.readable(conn.permissions, bound),
+            credential=conn.permissions.credential,
         )
         kernel.sessions[session.id] = session
         kernel.tokens.add(session)
@@ -126,6 +128,8 @@ class Opener:
             'session_id': session.id,
             'agent': conn.agent,
             'peer': conn.peer,
+            'credential': conn.permissions.credential,
+            'scopes': sorted(conn.permissions.scopes),
             'manifest': kernel.policy.manifest,
             'granted': ready['granted'],
             'clock_anchor': ready['clock_anchor'],
@@ -140,9 +144,11 @@ class Opener:
             kernel.report(embodiment)
         return session
 
-    def _admin(self, p: SessionOpenParams) -> tuple[str, ...]:
+    def _admin(self, conn: Connection, p: SessionOpenParams) -> tuple[str, ...]:
         """Grant ``reset`` of a simulated world to one session at a time (AWP-PRM-005)."""
         kernel = self._kernel
+        if not kernel.access.may_reset(conn.permissions):
+            return ()
         taken = any('reset' in s.admin for s in kernel.live_sessions())
         if kernel.policy.reset_states and not taken and 'reset' in (p.admin or []):
             return ('reset',)
@@ -197,9 +203,11 @@ class Opener:
                 raise WireFault(ErrorCode.SESSION_EXPIRED, detail)
             detail = 'this world does not hold the session; open a new one'  # AWP-SES-008
             raise WireFault(ErrorCode.SESSION_UNKNOWN, detail)
+        kernel.access.check_resume(conn, session)
         held = [kernel.embodiments[e] for e in session.embodiments]
         found = {e.id: account(kernel, e) for e in held}  # before the return is seen as a sign
         kernel.liveness.adopt(session, conn)
+        session.readable &= kernel.access.readable(conn.permissions, session.embodiments)
         kernel.liveness.originated(session)
         kernel.delivery.audit_early(session)
         up_to = session.status_seq

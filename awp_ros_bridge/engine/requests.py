@@ -141,6 +141,7 @@ class Requests:
             params = parse_params(request.method, request.params)
             handler(conn, request, params, received_ns)
         except WireFault as fault:
+            self._kernel.access.request_refused(conn, request.method, fault)
             self._kernel.delivery.refuse(conn, request.id, fault, answers_ns=answers)
 
     def _guard(self, conn: Connection, method: str) -> None:
@@ -152,6 +153,7 @@ class Requests:
             raise WireFault(ErrorCode.SESSION_UNKNOWN, detail)
         if session is not None and session.closing and method in REFUSED_WHILE_CLOSING:
             raise WireFault(ErrorCode.SESSION_EXPIRED, 'the session is closing')  # AWP-SES-011
+        self._kernel.access.check_method(conn, method)  # AWP-PRM-001
 
     def _notification(self, conn: Connection, message: Notification) -> None:
         """Receiver reports are kept by the audit log (AWP-OBS-007); others are ignored."""

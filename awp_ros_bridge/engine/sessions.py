@@ -9,6 +9,7 @@ import hashlib
 from typing import Any, Protocol
 
 from awp_ros_bridge.engine.actions import Action
+from awp_ros_bridge.engine.permissions import Permissions
 from awp_ros_bridge.engine.policy import ChannelPolicy
 from awp_ros_bridge.engine.telemetry import Telemetry
 from awp_ros_bridge.wire.clock import SessionClock
@@ -35,6 +36,7 @@ class Connection:
     One control connection; it carries at most one session (AWP-CTL-007).
 
     :param opened_ns: steady time of its beginning, zero of its clock while it has no session.
+    :param permissions: of its credential, none any more once that was revoked.
     :param early: messages that came before a session, for the audit log of the session to come.
     :param is_closing: True from the decision to close it: nothing is sent or heard any more.
     """
@@ -42,6 +44,7 @@ class Connection:
     id: int
     peer: str
     opened_ns: int
+    permissions: Permissions
     agent: Json | None = None
     consumes: frozenset[str] = frozenset()
     max_obs_rate_hz: float | None = None
@@ -94,6 +97,7 @@ class Session:
     :param ever_subscribed: every channel it ever had: a channel keeps its number and counts on.
     :param actions: every action that is retained, by id; most of them have ended.
     :param live: those that have not ended, in order of admission.
+    :param credential: of the connection that carries it, or carried it last.
     :param told_safe: embodiments whose safe-state entry this session was told of.
     :param agent_ns: steady time of the newest message that the agent originated (AWP-SAF-003).
     :param heard_ns: steady time of any message, for loss of the connection (AWP-SAF-002).
@@ -112,6 +116,7 @@ class Session:
     consumes: frozenset[str]
     max_obs_rate_hz: float | None
     readable: frozenset[str]
+    credential: str
     state: SessionState = SessionState.READY
     stream: int | None = None
     streamed: bool = False

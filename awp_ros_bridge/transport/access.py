@@ -1,5 +1,5 @@
 """
-Owns who may open a connection: tokens, paths, hosts and origins (AWP-SEC-002, SEC-004 to SEC-006).
+Owns who may open a connection: credential, path, host, origin (AWP-SEC-002, SEC-004 to 006).
 
 Nothing here logs, and no text it returns repeats what the peer sent.
 """
@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-import hashlib
-import hmac
 from http import HTTPStatus
 from ipaddress import ip_address
 import re
 from typing import Protocol
 
+from awp_ros_bridge.engine.permissions import NOTHING, Permissions
+from awp_ros_bridge.transport.credentials import TokenGate
 from awp_ros_bridge.transport.limits import MinuteCounter
 from awp_ros_bridge.transport.port import Host
 
 SUBPROTOCOL = 'awp'
-MIN_TOKEN_CHARS = 16
 _BEARER_PREFIX = 'awp.bearer.'
 # The token of RFC 7230, to which RFC 6455 restricts subprotocols (AWP-SEC-005).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -52,11 +51,13 @@ class Admission:
     """
     A handshake that may go on.
 
-    :param token: what the peer presented, never to be shown.
+    :param token: the session token that opens a stream, never to be shown; empty elsewhere.
+    :param permissions: what the credential of a control connection allows.
     """
 
     route: Route
-    token: str = field(repr=False)
+    token: str = field(repr=False, default='')
+    permissions: Permissions = NOTHING
 
 
 class HeaderView(Protocol):
@@ -65,42 +66,6 @@ class HeaderView(Protocol):
     def get_all(self, key: str, /) -> list[str]:
         """Return all values of a header, whatever its case; an empty list if there is none."""
         ...
-
-
-class TokenGate:
-    """
-    The static bearer tokens that open a control connection.
-
-    Only digests are kept.
-
-    :param tokens: the tokens in clear; at least one, each of 16 characters or more.
-    :raises ValueError: a token is missing, too short, or cannot be sent as a subprotocol.
-    """
-
-    def __init__(self, tokens: Iterable[str]) -> None:
-        known = set(tokens)
-        if not known:
-            raise ValueError('no token given: a control connection needs at least one')
-        for token in known:
-            if len(token) < MIN_TOKEN_CHARS:
-                raise ValueError(
-                    f'a token of {len(token)} characters was given, at least {MIN_TOKEN_CHARS} are'
-                    ' needed: make one with `openssl rand -hex 32`'
-                )
-            if _TOKEN.fullmatch(token) is None:
-                raise ValueError(
-                    'a token holds a character that a subprotocol cannot carry: use letters,'
-                    " digits, '-' and '_'"
-                )
-        self._digests = tuple(_digest(token) for token in known)
-
-    def admits(self, token: str) -> bool:
-        """Compare with every known token, in a time that does not depend on the answer."""
-        presented = _digest(token)
-        is_known = False
-        for digest in self._digests:
-            is_known |= hmac.compare_digest(digest, presented)
-        return is_known
 
 
 class Door:
@@ -113,7 +78,7 @@ class Door:
     the same address must not lock out the agent that drives the robot. Guessing is kept out of
     reach by the length of the tokens.
 
-    :param gate: tokens of control connections.
+    :param gate: credentials of control connections.
     :param host: answers for stream tokens, readiness and time.
     :param origins: values of ``Origin`` that are welcome, compared exactly; none by default, which
         refuses every browser.
@@ -158,6 +123,12 @@ class Door:
                 'The bridge is not active; try again later.',
                 (('Retry-After', '1'),),
             )
+        if route is Route.CONTROL and not self._gate.is_usable:
+            return Refusal(
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                'Credentials cannot be checked now; the log of the bridge says why.',
+                (('Retry-After', '1'),),
+            )
         offered = _offered_subprotocols(headers)
         if SUBPROTOCOL not in offered:  # AWP-TRN-001, TRN-013
             return Refusal(
@@ -167,8 +138,9 @@ class Door:
         presented = _presented_tokens(headers, offered)
         if len(presented) == 1:
             (token,) = presented
-            if self._is_right(route, token):
-                return Admission(route, token)
+            admission = self._admission(route, token)
+            if admission is not None:
+                return admission
         return self._unauthorized(route, len(presented), address)
 
     def _check_source(self, headers: HeaderView) -> Refusal | None:
@@ -191,10 +163,16 @@ class Door:
         name = (match['v6'] or match['name']).lower()
         return name in self._host_names or is_loopback(name)
 
-    def _is_right(self, route: Route, token: str) -> bool:
-        if route is Route.STREAM:
-            return self._host.stream_allowed(token)  # AWP-SEC-004: the session token, no other
-        return self._gate.admits(token)
+    def _admission(self, route: Route, token: str) -> Admission | None:
+        if route is Route.STREAM:  # AWP-SEC-004: the session token, no other
+            return Admission(route, token) if self._host.stream_allowed(token) else None
+        permissions = self._gate.find(token)
+        return None if permissions is None else Admission(route, permissions=permissions)
+
+    def still_admits(self, admission: Admission) -> bool:
+        """Tell whether a credential still counts after the handshake; the engine knows streams."""
+        is_stream = admission.route is Route.STREAM
+        return is_stream or self._gate.still_gives(admission.permissions)
 
     def _unauthorized(self, route: Route, presented: int, address: str) -> Refusal:
         if self._failed.add(address, self._host.now_ns()) > self._failed_limit:
@@ -259,7 +237,3 @@ def _presented_tokens(headers: HeaderView, offered: list[str]) -> set[str]:
         scheme, _, token = value.strip().partition(' ')
         tokens.add(token.strip() if scheme.lower() == 'bearer' else '')
     return tokens
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode('utf-8', 'surrogateescape')).digest()

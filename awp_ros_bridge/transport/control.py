@@ -11,7 +11,10 @@ from awp_ros_bridge.engine.inputs import (
     ConnectionOpened,
     TextReceived,
 )
-from awp_ros_bridge.transport.websocket import Link
+from awp_ros_bridge.engine.permissions import Permissions
+from awp_ros_bridge.transport.limits import Limits
+from awp_ros_bridge.transport.port import Host
+from awp_ros_bridge.transport.websocket import Link, Socket
 
 _GOING_AWAY = 1001
 
@@ -24,13 +27,26 @@ class ControlLink(Link):
     seen from the messages sent for one; from the first on the engine's heartbeats watch over the
     connection (AWP-SAF-001), and silence is no longer counted here, not even after the session's
     end.
+
+    :param permissions: what the credential that the peer presented allows.
     """
 
     kind = 'control connection'
 
-    _has_session = False
-    _heard_at_s = 0.0
-    _idle_timer: asyncio.TimerHandle | None = None
+    def __init__(
+        self,
+        number: int,
+        peer: str,
+        sock: Socket,
+        host: Host,
+        limits: Limits,
+        permissions: Permissions,
+    ) -> None:
+        super().__init__(number, peer, sock, host, limits)
+        self._permissions = permissions
+        self._has_session = False
+        self._heard_at_s = 0.0
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     def send_message(self, effect: SendMessage) -> None:
         """Send a control message before any frame that waits; abort when too many wait."""
@@ -41,7 +57,7 @@ class ControlLink(Link):
     def _opened(self) -> None:
         self._heard_at_s = self._loop.time()
         self._watch_silence()
-        self._host.post(ConnectionOpened(self.number, self.peer))
+        self._host.post(ConnectionOpened(self.number, self.peer, self._permissions))
 
     def _received(self, data: str | bytes) -> None:
         self._heard_at_s = self._loop.time()

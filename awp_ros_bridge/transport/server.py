@@ -8,6 +8,7 @@ from functools import partial
 from http import HTTPStatus
 from itertools import count
 import logging
+from ssl import SSLContext
 from typing import assert_never, cast
 
 from websockets.asyncio.server import serve, Server, ServerConnection
@@ -21,6 +22,7 @@ from awp_ros_bridge.engine.effects import (
     SendMessage,
     TransportEffect,
 )
+from awp_ros_bridge.engine.inputs import HandshakeRefused
 from awp_ros_bridge.transport.access import (
     Admission,
     Door,
@@ -28,9 +30,9 @@ from awp_ros_bridge.transport.access import (
     Refusal,
     Route,
     SUBPROTOCOL,
-    TokenGate,
 )
 from awp_ros_bridge.transport.control import ControlLink
+from awp_ros_bridge.transport.credentials import TokenGate
 from awp_ros_bridge.transport.limits import Limits, MinuteCounter
 from awp_ros_bridge.transport.port import Host
 from awp_ros_bridge.transport.stream import StreamLink
@@ -40,6 +42,15 @@ _log = logging.getLogger(__name__)
 
 _GOING_AWAY = 1001
 _LAST_CUT_S = 1.0
+_POLICY_VIOLATION = 1008
+_RECORDED = frozenset(
+    {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.TOO_MANY_REQUESTS,
+    }
+)
 
 
 class WebSocketTransport:
@@ -49,12 +60,13 @@ class WebSocketTransport:
     Everything runs on the asyncio loop that called :meth:`start`.
 
     :param host: the bridge.
-    :param gate: tokens of control connections.
-    :param address: loopback address to bind; there is no TLS, so no other is taken (AWP-SEC-001).
+    :param gate: credentials of control connections.
+    :param address: address to bind; without TLS only a loopback one is taken (AWP-SEC-001).
     :param port: TCP port, 0 for any free one.
     :param origins: see :class:`Door`.
-    :param host_names: see :class:`Door`.
-    :raises ValueError: the address leaves this machine.
+    :param host_names: see :class:`Door`; with TLS the first is the name in the URL.
+    :param tls: how to speak TLS; None speaks plaintext.
+    :raises ValueError: the address leaves this machine, and there is no TLS.
     """
 
     def __init__(
@@ -66,17 +78,20 @@ class WebSocketTransport:
         port: int = 0,
         limits: Limits | None = None,
         origins: Iterable[str] = (),
-        host_names: Iterable[str] = (),
+        host_names: Sequence[str] = (),
+        tls: SSLContext | None = None,
     ) -> None:
-        if not is_loopback(address):
+        if tls is None and not is_loopback(address):
             raise ValueError(
                 f'server address {address!r} is not a loopback address: without TLS only'
-                ' 127.0.0.1, ::1 or localhost can be served; put a TLS proxy in front'
+                ' 127.0.0.1, ::1 or localhost can be served; set server.tls'
             )
         self._host = host
         self._limits = limits or Limits()
         self._address = '127.0.0.1' if address.lower() == 'localhost' else address
         self._port = port
+        self._tls = tls
+        self._host_names = tuple(host_names)
         self._door = Door(
             gate,
             host,
@@ -110,11 +125,14 @@ class WebSocketTransport:
             compression=None,
             process_request=self._process_request,
             server_header=None,
+            ssl=self._tls,
+            ssl_handshake_timeout=None if self._tls is None else limits.open_timeout_s,
             open_timeout=limits.open_timeout_s,
             ping_interval=None,  # AWP-CTL-004: heartbeats are the protocol's own
             close_timeout=limits.close_timeout_s,
             max_size=limits.max_message_bytes,
-            write_limit=0,
+            # asyncio's TLS never resumes at 0; with 1 it pauses at the first byte that waits.
+            write_limit=0 if self._tls is None else (1, 0),
             logger=_quiet_logger(),
             create_connection=cast(
                 'type[ServerConnection]', partial(Socket, self, limits.close_timeout_s)
@@ -122,7 +140,9 @@ class WebSocketTransport:
         )
         bound = next(iter(self._server.sockets)).getsockname()
         name = f'[{bound[0]}]' if ':' in bound[0] else bound[0]
-        url = f'ws://{name}:{bound[1]}'
+        if self._tls is not None and self._host_names:
+            name = self._host_names[0]
+        url = f'{"ws" if self._tls is None else "wss"}://{name}:{bound[1]}'
         _log.info('listening on %s', url)
         return url
 
@@ -233,12 +253,17 @@ class WebSocketTransport:
             refusal.status,
             refusal.text,
         )
+        if seen == 1 and refusal.status in _RECORDED:
+            self._host.post(HandshakeRefused(address, int(refusal.status), refusal.text))
 
     async def _serve(self, connection: ServerConnection) -> None:
         sock = cast(Socket, connection)
         admission = sock.admission
         if admission is None:
             raise RuntimeError('a connection was opened that no handshake admitted')
+        if not self._door.still_admits(admission):
+            await connection.close(_POLICY_VIOLATION, 'the credential was revoked')
+            return
         link = self._link(sock, admission)
         sock.link = link
         self._links[link.number] = link
@@ -253,7 +278,7 @@ class WebSocketTransport:
         peer = _peer(sock)
         if admission.route is Route.STREAM:
             return StreamLink(number, peer, sock, self._host, self._limits, admission.token)
-        return ControlLink(number, peer, sock, self._host, self._limits)
+        return ControlLink(number, peer, sock, self._host, self._limits, admission.permissions)
 
 
 def _select_subprotocol(

@@ -15,11 +15,13 @@ from awp_ros_bridge.engine import effects as fx
 from awp_ros_bridge.engine import inputs as facts
 from awp_ros_bridge.engine.engine import Engine
 from awp_ros_bridge.engine.kernel import Kernel
+from awp_ros_bridge.engine.permissions import ALL_SCOPES, Permissions
 from awp_ros_bridge.engine.policy import GoalChecker, Policy
 from awp_ros_bridge.wire import codec
 
 Json = dict[str, Any]
 STALL = 10_000
+EVERYTHING = Permissions('everything', ALL_SCOPES)
 
 WORLDS: list[World] = []
 
@@ -312,16 +314,16 @@ class World:
         self._numbers += 1
         return self._numbers
 
-    def line(self) -> Agent:
+    def line(self, permissions: Permissions = EVERYTHING) -> Agent:
         """Return an agent that has said nothing yet."""
         agent = Agent(self, self.number())
         self.agents[agent.conn] = agent
-        self.tell(facts.ConnectionOpened(agent.conn, 'test'))
+        self.tell(facts.ConnectionOpened(agent.conn, 'test', permissions))
         return agent
 
-    def connect(self, **fields: Any) -> Agent:
+    def connect(self, permissions: Permissions = EVERYTHING, **fields: Any) -> Agent:
         """Return an initialized agent without a session."""
-        agent = self.line()
+        agent = self.line(permissions)
         reply = agent.call(
             'initialize',
             protocol_versions=['0.1'],

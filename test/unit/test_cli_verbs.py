@@ -158,7 +158,8 @@ def test_verify_has_a_code_for_what_cannot_be_read(awp: Run, tmp_path: Path) -> 
 
 
 def test_help_tells_the_exit_codes(awp: Run) -> None:
-    for verb in (['check'], ['audit', 'verify']):
+    tokens = [['token', verb] for verb in ('make', 'list', 'revoke')]
+    for verb in (['check'], ['audit', 'verify'], *tokens):
         code, out, _ = awp(*verb, '--help')
         assert code == 0
         assert 'exit codes:' in out

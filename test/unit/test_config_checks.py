@@ -86,6 +86,31 @@ ERRORS = [
         'server.token_env: there are two sources of tokens; keep tokens_file or token_env',
     ),
     (
+        put('server', {'host': '192.168.1.10'}),
+        "server.host: '192.168.1.10' is reachable from other machines, and there is no TLS; "
+        'add server.tls with cert and key, or use 127.0.0.1 and a TLS proxy in front '
+        '(server.public_url names it)',
+    ),
+    (
+        put('server', {'host': '0.0.0.0', 'tls': {'cert': 'c', 'key': 'k'}}),
+        "server.host: '0.0.0.0' stands for every address, so it is not known how agents call the "
+        'bridge; list those names in server.host_names, or set server.public_url',
+    ),
+    (
+        put('server', {'tls': {'cert': 'c'}}),
+        "server.tls.key: 'key' is missing; add it",
+    ),
+    (
+        put('server', {'origins': ['*']}),
+        "server.origins[0]: '*' is not an origin as browsers send it; "
+        'write https://host or https://host:port in small letters, no path and no *',
+    ),
+    (
+        put('server', {'host_names': ['robot.example:8710']}),
+        "server.host_names[0]: 'robot.example:8710' is not the name of a host; "
+        'write the name or address alone, without scheme, port, brackets or *',
+    ),
+    (
         put('audit', {'max_file_mb': 100, 'quota_mb': 199}),
         'audit.quota_mb: 199 MB is less than 2 files of audit.max_file_mb, 100 MB; '
         'raise it, or lower max_file_mb',
@@ -228,9 +253,10 @@ def test_loopback_may_be_served(host: str) -> None:
 
 @pytest.mark.parametrize('host', ['0.0.0.0', '::', '192.168.1.7', 'robot.local'])
 def test_other_machines_may_not_be_served_without_tls(host: str) -> None:
-    assert said(loaded(put('server/host', host))) == [
-        f"server.host: '{host}' is reachable from other machines, and this version has no TLS; "
-        'use 127.0.0.1 and put a TLS proxy in front (server.public_url names it)'
+    assert said(loaded(put('server', {'host': host, 'host_names': ['robot.example']}))) == [
+        f"server.host: '{host}' is reachable from other machines, and there is no TLS; "
+        'add server.tls with cert and key, or use 127.0.0.1 and a TLS proxy in front '
+        '(server.public_url names it)'
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from transport_rig import (
     agent,
+    gate,
     message,
     RawClient,
     received,
@@ -24,8 +25,13 @@ from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
 
 from awp_ros_bridge.engine.effects import CloseConnection
-from awp_ros_bridge.engine.inputs import ConnectionLost, ConnectionOpened, StreamLost, StreamOpened
-from awp_ros_bridge.transport.access import TokenGate
+from awp_ros_bridge.engine.inputs import (
+    ConnectionLost,
+    ConnectionOpened,
+    HandshakeRefused,
+    StreamLost,
+    StreamOpened,
+)
 from awp_ros_bridge.transport.limits import Limits
 from awp_ros_bridge.transport.server import WebSocketTransport
 
@@ -120,7 +126,9 @@ def test_what_is_refused_gets_one_clear_text_and_no_secret_is_shown(
             refusal = await refused(agent(rebound, host='127.0.0.1'))
             assert refusal.response.status_code == 403
             assert 'Host' in body(refusal)
-            assert host.inputs == []
+            assert [item.status for item in host.inputs] == [401, 400, 403]  # each once a minute
+            assert all(isinstance(item, HandshakeRefused) for item in host.inputs)
+            assert TOKEN not in repr(host.inputs)
 
     asyncio.run(run())
     said = [record for record in caplog.records if record.name.startswith('awp_ros_bridge')]
@@ -268,14 +276,14 @@ def test_too_many_open_handshakes_are_cut_and_a_later_agent_is_served() -> None:
 @pytest.mark.parametrize('address', ['0.0.0.0', '::', '192.168.1.10', 'robot.example', ''])
 def test_an_address_that_leaves_the_machine_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match='without TLS'):
-        WebSocketTransport(RecordingHost(), TokenGate([TOKEN]), address=address)
+        WebSocketTransport(RecordingHost(), gate(TOKEN), address=address)
 
 
 def test_an_address_in_use_is_an_error_at_start() -> None:
     async def run() -> None:
         async with serving() as (_, _, url):
             port = int(url.rpartition(':')[2])
-            second = WebSocketTransport(RecordingHost(), TokenGate([TOKEN]), port=port)
+            second = WebSocketTransport(RecordingHost(), gate(TOKEN), port=port)
             with pytest.raises(OSError, match='in use'):
                 await second.start()
             await second.stop(1.0)

@@ -18,7 +18,8 @@ from websockets.typing import Subprotocol
 
 from awp_ros_bridge.engine.effects import SendFrame, SendMessage
 from awp_ros_bridge.engine.inputs import ConnectionOpened, Input, StreamOpened
-from awp_ros_bridge.transport.access import TokenGate
+from awp_ros_bridge.engine.permissions import ALL_SCOPES, Permissions
+from awp_ros_bridge.transport.credentials import Credential, digest_of, TokenGate
 from awp_ros_bridge.transport.limits import Limits
 from awp_ros_bridge.transport.server import WebSocketTransport
 from awp_ros_bridge.transport.websocket import LinkStats
@@ -27,6 +28,12 @@ from awp_ros_bridge.wire.frames import KEYFRAME
 TOKEN = 'agent-token-0123456789'
 SESSION_TOKEN = 'session-token-0123456789'
 WAIT_S = 10.0
+EVERYTHING = Permissions('everything', ALL_SCOPES)
+
+
+def gate(*tokens: str, permissions: Permissions = EVERYTHING) -> TokenGate:
+    """Return a gate that knows these tokens."""
+    return TokenGate([Credential(digest_of(token), permissions) for token in tokens])
 
 
 class RecordingHost:
@@ -85,7 +92,8 @@ async def serving(
     """Run a transport on a free loopback port, and see that it leaves nothing behind."""
     before = asyncio.all_tasks()
     host = RecordingHost()
-    transport = WebSocketTransport(host, TokenGate([TOKEN]), limits=limits, **options)
+    known = options.pop('gate', None) or gate(TOKEN)
+    transport = WebSocketTransport(host, known, limits=limits, **options)
     url = await transport.start()
     try:
         yield host, transport, url
