@@ -20,10 +20,11 @@ Json = dict[str, Any]
 CLASS = 'audit_record'  # AWP-AUD-007: hashes of frames, not frames
 
 _SECRET_KEY = re.compile(r'(^|[_-])(token|authorization|bearer|password|secret)$', re.IGNORECASE)
-_HINT = re.compile(r'token|bearer|authorization', re.IGNORECASE)
+_HINT = re.compile(r'token|bearer|authorization|awp_|st_|tt_', re.IGNORECASE)
 _SECRET_TEXT = re.compile(
     r'(?P<subprotocol>awp\.bearer\.[^\s,;"\'\\]+)'
     r'|(?<=bearer )(?P<bearer>[^\s,;"\'\\]+)'
+    r'|(?<![0-9A-Za-z])(?P<made>(?:awp|st|tt)_[0-9A-Za-z_-]{32,})'  # what the bridge makes
     r'|(?P<key>token(?:=|\\*["\']\s*:\s*\\*["\']))(?P<value>[^\s,;&"\'\\}]+)',
     re.IGNORECASE,
 )
@@ -123,7 +124,7 @@ def _text(text: str) -> str:
 def _masked_match(found: re.Match[str]) -> str:
     value = found['value']
     if value is None:
-        return mask(found['subprotocol'] or found['bearer'])
+        return mask(found['subprotocol'] or found['bearer'] or found['made'])
     return found['key'] + (value if value.startswith('[redacted:') else mask(value))
 
 

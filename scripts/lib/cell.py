@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import json
 import os
 from pathlib import Path
-import secrets
 import signal
 import subprocess
 import sys
@@ -32,12 +31,14 @@ class Cell:
     """
     A running cell.
 
-    :param token: bearer token of the control connection.
+    :param token: bearer token of control connections, which allows everything.
+    :param tokens: file of tokens that the bridge follows.
     :param folder: where logs, ready files and the audit log of this run lie.
     """
 
     url: str
     token: str
+    tokens: Path
     robot_pid: int
     bridge_pid: int
     folder: Path
@@ -96,6 +97,23 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
+def make_token(tokens: Path) -> str:
+    """
+    Make a token that allows everything, as a person would.
+
+    :param tokens: file of tokens; made when absent.
+    :raises CellError: it cannot be made
+    """
+    command = [sys.executable, '-m', 'awp_ros_bridge.cli.main', 'token', 'make']
+    command += ['--file', str(tokens), '--scopes', 'all', '--name', 'demo', '--json']
+    done = subprocess.run(
+        command, cwd=REPOSITORY, capture_output=True, text=True, timeout=_START_S, check=False
+    )
+    if done.returncode != 0:
+        raise CellError(f'awp token make ended with {done.returncode}: {done.stderr}')
+    return str(json.loads(done.stdout)['token'])
+
+
 @contextmanager
 def running_cell(
     folder: Path,
@@ -114,7 +132,9 @@ def running_cell(
     :param robot_parameters: ROS parameters of the robot, by name.
     :raises CellError: one of them did not become ready.
     """
-    token = secrets.token_urlsafe(24)
+    tokens = folder / 'tokens.yaml'
+    tokens.unlink(missing_ok=True)
+    token = make_token(tokens)
     audit = audit or folder / 'audit'
     audit.mkdir(parents=True, exist_ok=True)
     for stale in folder.glob('*.ready'):
@@ -158,17 +178,19 @@ def running_cell(
                 str(audit),
                 '--ready-file',
                 str(folder / 'bridge.ready'),
+                '--tokens-file',
+                str(tokens),
                 *bridge_arguments,
             ],
             folder,
-            {'AWP_BRIDGE_TOKEN': token},
+            {},
         )
         children.append(bridge)
         _ready('sim_robot', robot, folder)
         _ready('guardian', guardian, folder)
         found = _ready('bridge', bridge, folder)
         pids = (robot.pid, bridge.pid)
-        yield Cell(str(found['url']), token, *pids, folder, audit, tuple(children))
+        yield Cell(str(found['url']), token, tokens, *pids, folder, audit, tuple(children))
     finally:
         for child in reversed(children):  # the bridge first: it stops the robot and says goodbye
             _stop(child)

@@ -123,9 +123,12 @@ def serve(cell: Cell) -> int:
     wait_for_robot(cell)
     say('serving; stop with Ctrl-C')
     say(f'  url    {cell.url}')
-    say(f'  token  {cell.token}')
+    say(f'  token  {cell.token}  (all scopes)')
     agent = Path(sys.executable).with_name('awp-demo')
     say(f'  try    {agent} --url {cell.url} --token {cell.token}')
+    awp = Path(sys.executable).with_name('awp')
+    say(f'  more   {awp} token make --file {cell.tokens} --scopes observe')
+    say(f'         {awp} token list --file {cell.tokens}')
     say(f'  e-stop kill -USR1 {cell.robot_pid}   clear: kill -USR2 {cell.robot_pid}')
     stopping: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):

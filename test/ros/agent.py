@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import json
 import socket
+from ssl import SSLContext
 import time
 from typing import Any, Self
 
@@ -56,13 +57,21 @@ class Agent:
     # ------------------------------------------------------------ connection
 
     @classmethod
-    async def dial(cls, url: str, token: str, *, receive_bytes: int | None = None) -> Self:
+    async def dial(
+        cls,
+        url: str,
+        token: str,
+        *,
+        receive_bytes: int | None = None,
+        tls: SSLContext | None = None,
+    ) -> Self:
         """
         Open a control connection and say nothing.
 
         :param receive_bytes: size of the socket's receive buffer, to stall early.
+        :param tls: whom to trust, for wss.
         """
-        options: Json = {}
+        options: Json = {} if tls is None else {'ssl': tls}
         if receive_bytes is not None:
             host, port = url.removeprefix('ws://').rsplit(':', 1)
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -89,10 +98,10 @@ class Agent:
 
     @classmethod
     async def connect(
-        cls, url: str, token: str, *, name: str = 'tester', receive_bytes: int | None = None
+        cls, url: str, token: str, *, name: str = 'tester', **options: Any
     ) -> Self:
         """Open a control connection and initialize."""
-        agent = await cls.dial(url, token, receive_bytes=receive_bytes)
+        agent = await cls.dial(url, token, **options)
         agent.manifest = await agent.call('initialize', **hello(name))
         return agent
 

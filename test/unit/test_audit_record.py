@@ -83,6 +83,16 @@ def test_secrets_inside_texts_are_replaced(text: str, secret: str) -> None:
     assert found == text.replace(secret, masked(secret))
 
 
+@pytest.mark.parametrize('prefix', ['awp', 'st', 'tt'])
+def test_a_token_that_the_bridge_made_is_known_wherever_it_stands(prefix: str) -> None:
+    token = f'{prefix}_{"aB3-_" * 7}'
+    found = clean({'params': {'note': f'use {token}, please', token: [token]}})
+    assert found == {
+        'params': {'note': f'use {masked(token)}, please', masked(token): [masked(token)]}
+    }
+    assert clean({'x': f'la{token}', 'y': 'awp_ros_bridge'})['y'] == 'awp_ros_bridge'
+
+
 def test_secrets_in_keys_are_replaced() -> None:
     assert 's3cret' not in to_ascii(clean({'awp.bearer.s3cret': 1})).decode()
 
