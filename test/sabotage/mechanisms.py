@@ -591,6 +591,32 @@ MECHANISMS = (
         _property_of(True),
         f'{UNIT}/test_engine_parking.py::test_a_robot_that_must_not_move_is_not_parked',
     ),
+    Mechanism(
+        'scopes',
+        'a token that may only observe moves the robot',
+        f'{ENGINE}.access:Access.check_scope',
+        'every scope is there',
+        _nothing,
+        f'{UNIT}/test_engine_permissions.py::test_f102_an_observer_sees_and_moves_nothing',
+    ),
+    Mechanism(
+        'reach of a token',
+        'a token for one embodiment binds another',
+        f'{ENGINE}.access:Access.check_reach',
+        'every embodiment is reached',
+        _nothing,
+        f'{UNIT}/test_engine_permissions.py::'
+        'test_a_credential_reaches_its_embodiments_and_their_channels_only',
+    ),
+    Mechanism(
+        'revocation',
+        'who holds a revoked token goes on moving the robot',
+        f'{ENGINE}.access:Access.revoked',
+        'nobody is told',
+        _nothing,
+        f'{UNIT}/test_engine_permissions.py::'
+        'test_revoking_ends_the_session_as_a_close_does_and_then_the_connection',
+    ),
 )
 
 
