@@ -10,6 +10,14 @@ from awp_ros_bridge.config.channels import (
     TopicChannel,
 )
 from awp_ros_bridge.config.embodiments import Embodiment, Kinematics, UrdfFile, UrdfTopic
+from awp_ros_bridge.config.envelope import (
+    Envelope,
+    ForceSensor,
+    MeasuredByJoints,
+    MeasuredByOdometry,
+    MeasuredByTf,
+    Spatial,
+)
 from awp_ros_bridge.config.input_spec import (
     ByCompanion,
     ByMessage,
@@ -37,7 +45,7 @@ from awp_ros_bridge.config.rest import (
     TfRest,
     UnmeasuredRest,
 )
-from awp_ros_bridge.config.safety import Envelope, SafetyConfig, Spatial
+from awp_ros_bridge.config.safety import SafetyConfig
 from awp_ros_bridge.config.safety_inputs import AnyInput, SafetyInput
 from awp_ros_bridge.config.server import ServerConfig, SessionConfig, TlsConfig
 from awp_ros_bridge.config.stop_steps import CallService, Park, PublishZeros
@@ -68,12 +76,16 @@ __all__ = [
     'Embodiment',
     'EmbodimentStateChannel',
     'Envelope',
+    'ForceSensor',
     'FramePair',
     'FramesConfig',
     'InputSpec',
     'JointParts',
     'Kinematics',
     'LoadResult',
+    'MeasuredByJoints',
+    'MeasuredByOdometry',
+    'MeasuredByTf',
     'MeasuredRest',
     'OdometryRest',
     'Park',

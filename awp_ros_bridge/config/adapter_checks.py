@@ -107,13 +107,9 @@ def limits_are_checkable(config: BridgeConfig, adapters: Adapters) -> Findings:
     """Refuse a limit that an action type cannot keep (AWP-ENV-001, AWP-ENV-005)."""
     for name, embodiment in config.embodiments.items():
         envelope = embodiment.envelope
-        if envelope is None:
+        if envelope is None or not envelope.is_command_checked:
             continue
-        limits = {
-            'spatial': envelope.spatial is not None,
-            'max_velocity_mps': envelope.max_velocity_mps is not None,
-        }
-        declared = [limit for limit, given in limits.items() if given]
+        declared = envelope.motion_limits
         for action in embodiment.actions:
             checked = _checked(config, adapters, action)
             if checked is None:
@@ -125,8 +121,8 @@ def limits_are_checkable(config: BridgeConfig, adapters: Adapters) -> Findings:
                         path,
                         f'{limit} cannot be checked on {action!r} '
                         f'(adapter {config.actions[action].adapter!r})',
-                        f'remove {limit} from the envelope or {action!r} from the embodiment '
-                        '(AWP-ENV-001, AWP-ENV-005)',
+                        f'remove {limit} from the envelope or {action!r} from the embodiment, '
+                        'or write enforcement: measured (AWP-ENV-001, AWP-ENV-005)',
                         refers=('actions', action),
                     )
 

@@ -11,6 +11,8 @@ from awp_ros_bridge.config.actions import Adapters
 from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
 from awp_ros_bridge.config.channels import EmbodimentStateChannel, TF_CHANNEL, TopicChannel
 from awp_ros_bridge.config.embodiments import Embodiment
+from awp_ros_bridge.config.envelope import Envelope, MeasuredByJoints, MeasuredByOdometry
+from awp_ros_bridge.config.envelope_checks import ENVELOPE_RULES
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
 from awp_ros_bridge.config.rest import MeasuredRest, OdometryRest, UnmeasuredRest
@@ -27,7 +29,7 @@ _MOST_SHARE = 2
 
 def check(config: BridgeConfig, adapters: Adapters | None) -> Findings:
     """Yield what every rule finds; rules about adapters only when they are known."""
-    for rule in (*RULES, *SAFETY_RULES, *STOP_RULES):
+    for rule in (*RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES):
         yield from rule(config)
     if adapters is not None:
         for adapter_rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES):
@@ -206,6 +208,15 @@ def _names_of(here: Path, embodiment: Embodiment) -> Iterator[tuple[Path, str]]:
             yield (*here, 'stop_steps', index, 'topic'), step.topic
         elif isinstance(step, CallService):
             yield (*here, 'stop_steps', index, 'service'), step.service
+    yield from _limit_topics((*here, 'envelope'), embodiment.envelope)
+
+
+def _limit_topics(here: Path, envelope: Envelope | None) -> Iterator[tuple[Path, str]]:
+    source = None if envelope is None else envelope.measured
+    if isinstance(source, MeasuredByJoints | MeasuredByOdometry):
+        yield (*here, 'measured', 'topic'), source.topic
+    if envelope is not None and envelope.force is not None:
+        yield (*here, 'force', 'topic'), envelope.force.topic
 
 
 def _input_names(here: Path, inputs: Iterable[AnyInput]) -> Iterator[tuple[Path, str]]:

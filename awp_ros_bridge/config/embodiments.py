@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag
 
 from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, Text
+from awp_ros_bridge.config.envelope import Envelope
 from awp_ros_bridge.config.rest import AtRest
-from awp_ros_bridge.config.safety import Envelope
 from awp_ros_bridge.config.safety_inputs import AnyInput
 from awp_ros_bridge.config.stop_steps import StopStep
 

@@ -18,6 +18,7 @@ from awp_ros_bridge import __version__
 from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
 from awp_ros_bridge.config.base import StrictModel, Word
 from awp_ros_bridge.config.checks import RULES
+from awp_ros_bridge.config.envelope_checks import ENVELOPE_RULES
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import unit_of
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
@@ -248,7 +249,8 @@ def _bounds(notes: list[Any], unit: str) -> str:
 
 def _rules() -> str:
     lines = ['## Rules between values', '', 'The loader applies these to the file as a whole.', '']
-    lines += [f'- {_first_line(rule)}' for rule in (*RULES, *SAFETY_RULES, *STOP_RULES)]
+    rules = (*RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES)
+    lines += [f'- {_first_line(rule)}' for rule in rules]
     lines += ['', 'And these where the adapters are installed:', '']
     lines += [f'- {_first_line(rule)}' for rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES)]
     return '\n'.join([*lines, ''])

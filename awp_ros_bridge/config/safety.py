@@ -1,13 +1,12 @@
-"""Owns the settings that stop a robot: behaviour, inputs of the whole world, limits."""
+"""Owns the settings that stop a robot: behaviour, inputs of the whole world."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator, Strict
+from pydantic import AfterValidator, Field
 
 from awp_ros_bridge.config.base import (
-    Identifier,
     Items,
     refuse,
     StrictModel,
@@ -48,41 +47,3 @@ class SafetyConfig(StrictModel):
     foreign_goals: Literal['block', 'allow'] = 'block'
     """Active goals of others on the servers of an embodiment: block new actions until they have
     ended, or allow them. Goals that an earlier run of a bridge left are cancelled either way."""
-
-
-Vector = Annotated[tuple[float, float, float], Strict(False)]
-
-
-class Spatial(StrictModel):
-    """A box that the tip must not leave."""
-
-    frame: Identifier
-    """Frame of the box: the root or a key of frames.include."""
-    aabb_m: Annotated[tuple[Vector, Vector], Strict(False)]
-    """Lower and upper corner of the box, [[x, y, z], [x, y, z]]."""
-
-    @model_validator(mode='after')
-    def _is_a_box(self) -> Spatial:
-        low, high = self.aabb_m
-        for axis, least, most in zip('xyz', low, high, strict=True):
-            if not least < most:
-                raise refuse(
-                    f'the box is empty along {axis}: {least} m to {most} m',
-                    'write the lower corner first',
-                )
-        return self
-
-
-class Envelope(StrictModel):
-    """Limits that no agent can move beyond (AWP-ENV-001)."""
-
-    spatial: Spatial | None = None
-    """Box that the commanded tip stays in."""
-    max_velocity_mps: Annotated[float, Field(gt=0, le=100)] | None = None
-    """Fastest commanded speed of the tip."""
-    max_action_rate_hz: Annotated[float, Field(gt=0, le=10_000)] | None = None
-    """Most submissions per second to the embodiment (AWP-ENV-004)."""
-    enforcement: Literal['command_check', 'measured', 'both'] = 'command_check'
-    """Where limits are enforced; this version checks commands before they go out (AWP-ENV-005)."""
-    on_violation: Literal['clamp', 'reject'] = 'reject'
-    """What happens to a command beyond a limit; this version rejects it (AWP-ENV-002)."""

@@ -115,32 +115,10 @@ def _input(path: Path, each: AnyInput) -> Findings:
         )
 
 
-def limits_are_offered(config: BridgeConfig) -> Findings:
-    """Refuse limits that this version cannot keep (AWP-ENV-002, AWP-ENV-005)."""
-    for name, embodiment in config.embodiments.items():
-        envelope = embodiment.envelope
-        if envelope is None:
-            continue
-        here: Path = ('embodiments', name, 'envelope')
-        if envelope.on_violation == 'clamp':
-            yield Finding(
-                (*here, 'on_violation'),
-                'clamp would send another motion than the agent asked for; this version does not',
-                'write reject (AWP-ENV-002)',
-            )
-        if envelope.enforcement != 'command_check':
-            yield Finding(
-                (*here, 'enforcement'),
-                f'{envelope.enforcement} needs measured limits, which this version does not have',
-                'write command_check (AWP-ENV-005)',
-            )
-
-
 SAFETY_RULES = (
     watchdog_within_window,
     inputs_are_there,
     inputs_have_names,
     inputs_can_be_safe,
     groups_are_moved,
-    limits_are_offered,
 )

@@ -17,6 +17,7 @@ from awp_ros_bridge.manifest.channels import channels_of, declared_channels
 Json = dict[str, Any]
 
 PROTOCOL_VERSION = '0.1'
+TOLERANCES = 'x-ros2.measured_tolerances'
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +166,23 @@ def envelope_entry(name: str, envelope: Envelope) -> Json:
     if envelope.spatial is not None:
         low, high = envelope.spatial.aabb_m
         entry['spatial'] = {'frame': envelope.spatial.frame, 'aabb_m': [list(low), list(high)]}
-    for key in ('max_velocity_mps', 'max_action_rate_hz'):
+    for key in ('max_velocity_mps', 'max_force_n', 'max_action_rate_hz'):
         value = getattr(envelope, key)
         if value is not None:
             entry[key] = value
-    return entry | {'enforcement': envelope.enforcement, 'on_violation': envelope.on_violation}
+    entry |= {'enforcement': envelope.enforcement, 'on_violation': envelope.on_violation}
+    tolerances = _tolerances(envelope)
+    return entry | ({TOLERANCES: tolerances} if tolerances else {})
+
+
+def _tolerances(envelope: Envelope) -> Json:
+    """Return by how much a measured value may exceed its limit before the action fails."""
+    found: Json = {}
+    if envelope.measured is not None and envelope.spatial is not None:
+        found['spatial_m'] = envelope.measured.spatial_margin_m
+    if envelope.measured is not None and envelope.max_velocity_mps is not None:
+        limit = envelope.max_velocity_mps
+        found['velocity_mps'] = round(envelope.measured.velocity_margin * limit, 9)
+    if envelope.force is not None and envelope.max_force_n is not None:
+        found['force_n'] = round(envelope.force.force_margin * envelope.max_force_n, 9)
+    return found

@@ -13,6 +13,7 @@ import struct
 _TIME = struct.Struct('<iI')
 _COUNT = struct.Struct('<I')
 _TRANSFORM = struct.Struct('<7d')
+_FORCE = struct.Struct('<3d24x')
 _BODY = 4  # alignment counts from behind the four bytes of encapsulation
 _PLAIN = b'\x00\x01'
 
@@ -137,6 +138,20 @@ def walk_transforms(raw: bytes) -> Iterator[tuple[bytes, bytes, int, int]]:
 def read_transform(raw: bytes, at: int) -> Numbers:
     """Return translation x, y, z in m and rotation x, y, z, w of a transform."""
     return _TRANSFORM.unpack_from(raw, at)
+
+
+def read_wrench_force(raw: bytes) -> Numbers:
+    """
+    Return the force x, y, z of a geometry_msgs/msg/WrenchStamped, N.
+
+    :raises NotPlainCdr: the bytes are no plain WrenchStamped
+    """
+    _check_plain(raw)
+    try:
+        _, at = _text(raw, _BODY + _TIME.size)
+        return _FORCE.unpack_from(raw, _aligned(at, 8))
+    except struct.error as error:
+        raise NotPlainCdr(str(error)) from error
 
 
 def _check_plain(raw: bytes) -> None:

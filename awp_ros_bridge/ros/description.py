@@ -55,15 +55,22 @@ class Descriptions:
     chain owns scratch memory.
 
     :param folder: where relative file names of the configuration begin
+    :param on_chain: given a chain of its own for each new description, on the hearing thread
     """
 
-    def __init__(self, config: BridgeConfig, folder: Path) -> None:
+    def __init__(
+        self,
+        config: BridgeConfig,
+        folder: Path,
+        on_chain: Callable[[str, Chain], None] = lambda name, chain: None,
+    ) -> None:
         self._wanted: Mapping[str, Kinematics] = {
             name: e.kinematics for name, e in config.embodiments.items() if e.kinematics
         }
         self._folder = folder
         self._urdf: dict[str, tuple[int, str]] = {}
         self._mine = threading.local()
+        self._on_chain = on_chain
         self.problems: dict[str, str] = {}
 
     @property
@@ -108,8 +115,10 @@ class Descriptions:
             )
 
     def _take(self, name: str, urdf: str) -> None:
+        if self._urdf.get(name, (0, ''))[1] == urdf:
+            return  # said again
         try:
-            self._build(name, urdf)
+            chain = self._build(name, urdf)
         except ChainError as error:
             self.problems[name] = str(error)
             log.error('embodiment=%s no kinematic chain: %s', name, error)
@@ -118,6 +127,7 @@ class Descriptions:
         generation = self._urdf.get(name, (0, ''))[0] + 1
         self._urdf[name] = (generation, urdf)
         log.info('embodiment=%s robot description known', name)
+        self._on_chain(name, chain)
 
     def _build(self, name: str, urdf: str) -> Chain:
         wanted = self._wanted[name]

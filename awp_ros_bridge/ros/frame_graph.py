@@ -133,6 +133,26 @@ class FrameGraph:
             if not edge.is_static
         ]
 
+    def placed_in(
+        self, frame: str, reference: str
+    ) -> tuple[Pose, int | None, int | None] | None:
+        """
+        Compute the pose of an AWP frame in another one and how new it is.
+
+        :return: the pose, the newest stamp and the oldest arrival (steady) of the transforms on
+            the way that move, both None where none does; None where tf does not tell
+        """
+        if frame not in self.frames or reference not in self.frames:
+            return None
+        way = self._way(self.frames[frame], self.frames[reference])
+        pose = None if way is None else _pose(way)
+        if way is None or pose is None:
+            return None
+        moving = [edge for edge, _ in way if not edge.is_static]
+        if not moving:
+            return pose, None, None
+        return pose, max(e.stamp_ns for e in moving), min(e.arrival_ns for e in moving)
+
     @property
     def _root_frame(self) -> str:
         return self.frames[self.root]

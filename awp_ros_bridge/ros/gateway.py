@@ -45,6 +45,8 @@ from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.guard import Guard
+from awp_ros_bridge.ros.limit_sources import Places
+from awp_ros_bridge.ros.limit_watch import LimitWatch
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
 from awp_ros_bridge.ros.observations import Observations
@@ -124,6 +126,9 @@ class RosGateway:
             self.inputs,
             config.embodiments,
         )
+        self.limits = LimitWatch(
+            self.safety_thread, self.local_stop, self.rest, self.goals, config, self._places()
+        )
         self.dead_man = DeadMan(self.safety_thread, self.local_stop, config.embodiments)
         bodies: dict[str, set[str]] = {}
         for plan in self._plans.values():
@@ -188,6 +193,7 @@ class RosGateway:
         self.inputs.start(safety, main.resolve_topic_name)
         self._operator.start(safety, main.resolve_service_name)
         self.guard.start(main, safety)
+        self.limits.start(safety, main.resolve_topic_name)
         self.dead_man.start()
         self._observe(observing)
         self.safety_thread.start(safety)
@@ -270,6 +276,8 @@ class RosGateway:
         self._send_goal(effect, plan, live)
 
     def _send_goal(self, effect: StartGoal, plan: ActionPlan, live: LiveGoal) -> None:
+        if self.limits.watches(effect.embodiment):
+            self.safety_thread.post(self.limits.hurry, effect.embodiment)
         self.goals_thread.post(self._require_desk().start, effect, plan, live)
 
     def _await_rest(self, effect: AwaitRest) -> None:
@@ -301,6 +309,10 @@ class RosGateway:
         observations = self._observations
         return None if observations is None else observations.frames.pose_in(frame, reference)
 
+    def take_chain(self, embodiment: str, chain: Any) -> None:
+        """Measure limits with a chain that nobody else uses; any thread."""
+        self.safety_thread.post(self.limits.take_chain, embodiment, chain)
+
     @property
     def node(self) -> BridgeNode:
         """The main node, after :meth:`start`."""
@@ -328,6 +340,7 @@ class RosGateway:
             },
             'motion': {name: self.gate.causes(name) for name in names},
             'at_rest': {name: self.rest.at_rest(name) for name in names},
+            'limits': {name: self.limits.report(name) for name in names},
             'channels': {} if self._observations is None else self._observations.notes(),
             'clock': None if self._clock_watch is None else self._clock_watch.trouble,
         }
@@ -349,9 +362,20 @@ class RosGateway:
             self._post,
             clocks,
         )
+        period_ns = self.limits.tf_period_ns
+        if period_ns is not None:
+            self._observations.frames.hasten(period_ns)
         self._observations.start()
         self._clock_watch = ClockWatch(self.observations_thread, clocks)
         self._clock_watch.start()
+
+    def _places(self) -> Places:
+        def placed_in(frame: str, reference: str) -> Any | None:
+            seen = self._observations
+            return None if seen is None else seen.frames.placed_in(frame, reference)
+
+        frames = self._config.frames.tf_frames
+        return Places(self.ros_frame, lambda: list(frames), self.pose_in, placed_in)
 
     def _on_cancel_answer(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
         self.goals_thread.post(self._require_desk().cancel_answered, goal, answer, detail)

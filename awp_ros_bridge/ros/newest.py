@@ -54,8 +54,13 @@ class NewestReader:
 
     def take(self) -> bytes | None:
         """Fetch what the middleware keeps and return the newest message, or None."""
-        newest: bytes | None = None
+        kept = self.take_all()
+        return kept[-1] if kept else None
+
+    def take_all(self) -> list[bytes]:
+        """Fetch what the middleware keeps, oldest first."""
+        kept: list[bytes] = []
         with self._subscription.handle:
             while (taken := self._subscription.handle.take_message(self._type, True)) is not None:
-                newest = taken[0]
-        return newest
+                kept.append(taken[0])
+        return kept

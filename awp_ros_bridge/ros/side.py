@@ -39,7 +39,9 @@ class RosSide:
         marks: GoalMarks | None = None,
     ) -> None:
         self._config = config
-        self.descriptions = Descriptions(config, folder)
+        self.descriptions = Descriptions(
+            config, folder, lambda name, chain: self.gateway.take_chain(name, chain)
+        )
         self.adapters: dict[tuple[str, str], Adapter] = {}
         for name, embodiment in config.embodiments.items():
             for action_type in embodiment.actions:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 import logging
 import threading
 
 from awp_ros_bridge.engine.embodiments import STOPS
-from awp_ros_bridge.engine.inputs import Input, Meaning, SafetyChanged
+from awp_ros_bridge.engine.inputs import EnvelopeViolated, Input, Meaning, SafetyChanged
 from awp_ros_bridge.ros.cancels import Canceller
 from awp_ros_bridge.ros.live_goals import LiveGoals
 
@@ -147,6 +148,19 @@ class LocalStop:
         """Tell who listens that something about the stops of an embodiment is different."""
         for on_change in self._listeners:
             on_change(embodiment)
+
+    def violated(self, fact: EnvelopeViolated) -> None:
+        """Follow a measured violation of the envelope; the epoch of the fact is set here."""
+        was_open = self._gate.is_open(fact.embodiment)
+        epoch = self._gate.shut(fact.embodiment, fact.input_name, fact.detail)
+        self._post(replace(fact, epoch=epoch))
+        self.cancel_all(fact.embodiment)
+        if was_open:
+            self._act(fact.embodiment, False)
+        _LOG.warning(
+            'embodiment=%s envelope violated: %s epoch=%d %s',
+            fact.embodiment, fact.limit, epoch, fact.detail,
+        )  # fmt: skip
 
     def cancel_all(self, embodiment: str) -> None:
         """Cancel every goal of an embodiment by its id, answered or not; queued ones stay here."""

@@ -54,7 +54,7 @@ class Frames:
         self._feed = ChannelFeed(TF_CHANNEL, self._encode, post, clocks, self._hold, self._fail)
         self._readers: list[TopicReader] = []
         self._moving: TopicReader | None = None
-        self._batch_ns = _BATCH_NS
+        self._longest_ns = self._batch_ns = _BATCH_NS
         self._arrived = 0
         self._reviewed_ns = clocks.steady_ns()
         self._posted: tuple[dict[str, Any], ...] | None = None
@@ -100,7 +100,12 @@ class Frames:
         if fresh and self._feed.last_arrival_ns is None:
             self._feed.offer(None)  # with no frame that moves there is an empty sample to see
         self._feed.demand(rate_hz, fresh)
-        self._batch_ns = min(_BATCH_NS, int(1e9 / rate_hz)) if rate_hz > 0 else _BATCH_NS
+        most_ns = self._longest_ns
+        self._batch_ns = min(most_ns, int(1e9 / rate_hz)) if rate_hz > 0 else most_ns
+
+    def hasten(self, period_ns: int) -> None:
+        """Fetch at least this often, for who measures motion by tf; before the start."""
+        self._longest_ns = self._batch_ns = min(self._longest_ns, period_ns)
 
     def review(self) -> None:
         """Once a second: choose between a callback per message and batches."""
@@ -132,6 +137,12 @@ class Frames:
         A moving transform that was not heard for a second is not known. Safe on any thread.
         """
         return self._graph.pose_in(frame, reference, self._clocks.steady_ns() - _STALE_NS)
+
+    def placed_in(
+        self, frame: str, reference: str
+    ) -> tuple[Pose, int | None, int | None] | None:
+        """Return pose, newest stamp and oldest arrival, see :class:`FrameGraph`; any thread."""
+        return self._graph.placed_in(frame, reference)
 
     def note(self) -> str:
         """Say which configured frames are not known, empty where all are."""

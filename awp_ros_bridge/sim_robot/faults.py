@@ -40,6 +40,12 @@ FAULTS = {
     'late_result': FaultKind('the result follows the final state late', 'ms', 1000.0),
     'no_result': FaultKind('the result never follows the final state'),
     'slow_stop': FaultKind('braking takes this many times as long', 'times', 5.0),
+    'overshoot': FaultKind(
+        'the arm moves this many times as far and as fast as commanded', 'times', 1.5
+    ),
+    'push': FaultKind(
+        'a hand turns joint_1 of the resting arm by this much, once, at 0.5 rad/s', 'rad', 0.7
+    ),
 }
 
 

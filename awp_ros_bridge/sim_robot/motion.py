@@ -17,6 +17,7 @@ _STEP_NS = 4_000_000
 _MAX_CATCH_UP_NS = 500_000_000
 # A change of speed scaling is itself a ramp: from standstill to full in 0.4 s.
 _SCALE_RATE_PER_S = 2.5
+_PUSH_RADPS = 0.5
 
 
 class MotionMode(StrEnum):
@@ -35,6 +36,7 @@ class JointMotion:
     :ivar scaling: wanted speed of a trajectory's time, 0 to 1
     :ivar is_stalled: while True a trajectory's time stands still, whatever the scaling
     :ivar brake_share: part of the deceleration limit that braking uses
+    :ivar overshoot: how many times as far from its start as commanded a trajectory leads
     """
 
     def __init__(self, limits: JointLimits, home_rad: Sequence[float]) -> None:
@@ -44,6 +46,8 @@ class JointMotion:
         self.scaling = 1.0
         self.is_stalled = False
         self.brake_share = 1.0
+        self.overshoot = 1.0
+        self._push_rad = 0.0
         self.trajectory: Trajectory | None = None
         self.trajectory_time_s = 0.0
         self._scale = 1.0
@@ -90,8 +94,15 @@ class JointMotion:
         self.trajectory = None
         self.mode = MotionMode.BRAKING
 
+    def push(self, amount_rad: float) -> None:
+        """Turn the first joint from outside, slowly, whenever the joints are held."""
+        self._push_rad = amount_rad
+        if self.mode is MotionMode.HOLDING:
+            self._hold()  # whatever pushed before has let go
+
     def reset(self) -> None:
         """Be at home, at rest, at once."""
+        self._push_rad = 0.0
         self.plant.place(self._home_rad)
         self._hold()
 
@@ -104,7 +115,7 @@ class JointMotion:
         last_ns = self._now_ns
         if last_ns is None or now_ns - last_ns > _MAX_CATCH_UP_NS:
             last_ns = now_ns - _STEP_NS
-        if self.mode is MotionMode.HOLDING:
+        if self.mode is MotionMode.HOLDING and not self._push_rad:
             last_ns = now_ns  # held joints stand still
         while last_ns < now_ns:
             step_ns = min(_STEP_NS, now_ns - last_ns)
@@ -119,6 +130,17 @@ class JointMotion:
             self.plant.brake(dt_s, self.brake_share)
             if self.is_at_rest:
                 self._hold()
+        elif self._push_rad:
+            self._push_step(dt_s)
+
+    def _push_step(self, dt_s: float) -> None:
+        step_rad = min(self._push_rad, _PUSH_RADPS * dt_s)
+        self._push_rad -= step_rad
+        positions = self.positions_rad
+        self.plant.place((positions[0] + step_rad, *positions[1:]))
+        self._hold()
+        if self._push_rad:
+            self.plant.velocities_radps[0] = _PUSH_RADPS
 
     def _follow_step(self, dt_s: float) -> None:
         trajectory = self.trajectory
@@ -130,9 +152,12 @@ class JointMotion:
         self._scale += max(-most, min(most, wanted - self._scale))
         self.trajectory_time_s += self._scale * dt_s
         state = trajectory.sample(self.trajectory_time_s)
-        scaled = tuple(v * self._scale for v in state.velocities_radps)
-        self.commanded = JointSample(state.positions_rad, scaled, state.accelerations_radps2)
-        self.plant.follow(dt_s, state.positions_rad, scaled)
+        scaled = tuple(v * self._scale * self.overshoot for v in state.velocities_radps)
+        start = trajectory.waypoints[0].positions_rad
+        rows = zip(start, state.positions_rad, strict=True)
+        positions = tuple(a + self.overshoot * (b - a) for a, b in rows)
+        self.commanded = JointSample(positions, scaled, state.accelerations_radps2)
+        self.plant.follow(dt_s, positions, scaled)
         if self.trajectory_time_s >= trajectory.duration_s and self._is_settled():
             self._hold()
 

@@ -203,6 +203,8 @@ class SimRobot(Node):
             for motion in self._motions:
                 motion.is_stalled = 'stall' in self._faults
                 motion.brake_share = 1.0 / max(1.0, self._faults.number('slow_stop', 1.0))
+            self._motions[0].overshoot = self._faults.number('overshoot', 1.0)
+            self._motions[0].push(self._faults.number('push'))
         elif parameter.name == 'speed_scaling':
             self._motions[0].scaling = float(parameter.value)
             self._topics.publish_scaling()

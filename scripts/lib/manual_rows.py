@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+import hashlib
 from importlib.metadata import version
 from importlib.resources import files
 import json
+import os
 from pathlib import Path
 import re
 import subprocess
 import sys
+import tempfile
 from typing import Any
+from xml.etree import ElementTree
 
 from awp_ros_bridge.config import load
 from awp_ros_bridge.manifest import build, declare, manifest_hash
@@ -26,6 +30,11 @@ STALLED = (
     'test/unit/test_transport_delivery.py::'
     'test_a_stalled_receiver_leaves_at_most_one_undelivered_frame_per_channel',
 )
+VIOLATIONS = 'test/ros/test_bridge_limits.py'
+VIOLATION_TIMES = (
+    'test/ros/test_bridge_limits_times.py::test_violations_fail_their_actions_in_time'
+)
+VIOLATIONS_N = 20
 UNITS = re.compile(r'_(m|rad|s|ms|ns|mps|mps2|radps|radps2|n|nm|kg|hz)$|^(p_m|q)$', re.ASCII)
 # Fields that carry no physical quantity, each with what it is instead.
 WITHOUT_UNIT = {
@@ -136,6 +145,45 @@ def stalled() -> dict[str, str]:
     return out
 
 
+def violations(manifest_sha256: str) -> dict[str, Any]:
+    """Disturb the moving robot and measure what follows (AWP-ENV-003)."""
+    with tempfile.TemporaryDirectory(prefix='awp-violations-') as scratch:
+        report = Path(scratch) / 'report.xml'
+        command = [sys.executable, '-m', 'pytest', '-q', '--no-cov', '-p', 'no:cacheprovider']
+        command += ['--junitxml', str(report), VIOLATIONS, VIOLATION_TIMES]
+        environment = {**os.environ, 'AWP_VIOLATIONS': str(VIOLATIONS_N)}
+        subprocess.run(
+            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
+        )
+        suite = ElementTree.parse(report).getroot().find('testsuite')
+    if suite is None:
+        raise SystemExit('the tests of AWP-ENV-003 left no report')
+    found = {p.get('name', ''): p.get('value') for p in suite.iter('property')}
+    times = {
+        f'violation to {what}, ms': {
+            key: float(found.get(f'violation_to_{what}_{key}') or 'nan')
+            for key in ('n', 'p50', 'p95', 'max')
+        }
+        for what in ('failed', 'rest')
+    }
+    return {
+        'disturbance': 'the arm moves 1.6 or 3 times as far and as fast as commanded; a hand '
+        'turns its first joint; a force sensor tells too much',
+        'sensor': 'joint_states at 100 Hz through forward kinematics; WrenchStamped at 100 Hz',
+        'from': 'arrival of the first violating joint state at an observer of the robot',
+        'to': 'action.status failed (envelope) at the agent; measured rest of the joints',
+        'config_sha256': hashlib.sha256(CONFIG.read_bytes()).hexdigest(),
+        'manifest_sha256': manifest_sha256,
+        'tests': {case.get('name', ''): _outcome(case) for case in suite.iter('testcase')},
+        **times,
+    }
+
+
+def _outcome(case: ElementTree.Element) -> str:
+    spoiled = [c.tag for c in case if c.tag in ('failure', 'error', 'skipped')]
+    return spoiled[0].upper() if spoiled else 'passed'
+
+
 def named() -> dict[str, bool]:
     """Say where the draft revision is named (AWP-VER-009)."""
     places = ('README.md', 'docs/conformance/README.md', 'docs/conformance/report.json')
@@ -159,7 +207,14 @@ def evidence(*, run_tests: bool) -> dict[str, Any]:
     }
     if run_tests:
         out['AWP-DAT-002'] = out['AWP-TRN-009'] = stalled()
+        out['AWP-ENV-003'] = violations(out['manifest_sha256'])
     return out
+
+
+def _tests(found: dict[str, Any]) -> dict[str, str]:
+    """Return the outcomes of the tests of AWP-ENV-003; none at all is no evidence."""
+    tests: dict[str, str] = found['AWP-ENV-003']['tests']
+    return tests or {'tests': 'none ran'}
 
 
 def main() -> int:
@@ -174,6 +229,7 @@ def main() -> int:
         *(f'AWP-DAT-008 {k}: {v}' for k, v in found['AWP-DAT-008'].items() if v != 'ok'),
         *(f'AWP-UNI-001 {path}' for path in found['AWP-UNI-001']['unexplained']),
         *(f'AWP-TRN-009 {k}' for k, v in found['AWP-TRN-009'].items() if v != 'passed'),
+        *(f'AWP-ENV-003 {k}: {v}' for k, v in _tests(found).items() if v != 'passed'),
         *(f'AWP-VER-009 {k}' for k, v in found['AWP-VER-009'].items() if not v),
     ]
     print('\n'.join(bad) or 'nothing speaks against the manual rows')

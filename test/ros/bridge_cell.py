@@ -91,6 +91,7 @@ class JointSample:
     at_ns: int
     positions: tuple[float, ...]
     speed_radps: float
+    velocities: tuple[float, ...] = ()
 
 
 class RobotTap:
@@ -183,8 +184,10 @@ class RobotTap:
             self._executor.spin_once(0.1)
 
     def _on_joints(self, message: Any) -> None:
-        speed = max(abs(v) for v in message.velocity[:6])
-        sample = JointSample(time.monotonic_ns(), tuple(message.position[:6]), speed)
+        velocities = tuple(message.velocity[:6])
+        speed = max(abs(v) for v in velocities)
+        positions = tuple(message.position[:6])
+        sample = JointSample(time.monotonic_ns(), positions, speed, velocities)
         self.samples.append(sample)
 
     def _on_goals(self, server: str, message: Any) -> None:

@@ -56,6 +56,7 @@ def config(
     move: Mapping[str, Any] | None = None,
     more: Mapping[str, Any] | None = None,
     stop_steps: Sequence[Any] = ('cancel_goals', 'wait_at_rest'),
+    envelope: Mapping[str, Any] | None = None,
 ) -> BridgeConfig:
     """Return a configuration of one arm with a fake server."""
     group = {'concurrency_group': 'arm'}
@@ -71,6 +72,7 @@ def config(
                     'at_rest': at_rest,
                     'safety_inputs': safety_inputs,
                     'stop_steps': list(stop_steps),
+                    'envelope': envelope,
                 }
             },
             'actions': {

@@ -110,6 +110,42 @@ def test_a_stall_rests_on_the_way_and_goes_on_after(clock: Clock) -> None:
     assert clock.motion.positions_rad == pytest.approx((1.0, 0.5), abs=1e-3)
 
 
+def test_overshoot_leads_farther_and_faster_than_commanded(clock: Clock) -> None:
+    clock.motion.overshoot = 1.5
+    clock.motion.follow(line(2.0, 0.8, -0.4))
+    fastest = 0.0
+    for _ in range(200):
+        clock.tick()
+        fastest = max(fastest, clock.motion.velocities_radps[0])
+    clock.until_rest()
+    assert clock.motion.positions_rad == pytest.approx((1.2, -0.6), abs=1e-3)
+    plain = Clock(JointMotion(LIMITS, (0.0, 0.0)))
+    plain.motion.follow(line(2.0, 0.8, -0.4))
+    usual = 0.0
+    for _ in range(200):
+        plain.tick()
+        usual = max(usual, plain.motion.velocities_radps[0])
+    assert fastest > 1.3 * usual
+
+
+def test_a_push_turns_the_first_joint_once_and_lets_go_when_it_is_told() -> None:
+    motion = JointMotion(LIMITS, (0.0, 0.0))
+    motion.advance(0)
+    motion.push(0.2)
+    motion.advance(100 * TICK_NS // 5)
+    assert motion.velocities_radps[0] == pytest.approx(0.5)
+    for number in range(20, 120):
+        motion.advance(number * TICK_NS)
+    assert motion.positions_rad == pytest.approx((0.2, 0.0))
+    assert motion.is_at_rest
+    motion.push(0.2)
+    motion.advance(121 * TICK_NS)
+    motion.push(0.0)
+    motion.advance(122 * TICK_NS)
+    assert motion.is_at_rest
+    assert 0.2 < motion.positions_rad[0] < 0.22
+
+
 def test_a_hard_stop(clock: Clock) -> None:
     clock.motion.follow(Trajectory([Waypoint(0.0, (9.0, 0.0))]))
     for _ in range(800):

@@ -172,16 +172,6 @@ ERRORS = [
         'embodiments.arm_01.stop_steps: cancel_goals is not the first step; '
         'begin with cancel_goals',
     ),
-    (
-        put('embodiments/arm_01/envelope/on_violation', 'clamp'),
-        'embodiments.arm_01.envelope.on_violation: clamp would send another motion than the '
-        'agent asked for; this version does not; write reject (AWP-ENV-002)',
-    ),
-    (
-        put('embodiments/arm_01/envelope/enforcement', 'both'),
-        'embodiments.arm_01.envelope.enforcement: both needs measured limits, which this version '
-        'does not have; write command_check (AWP-ENV-005)',
-    ),
 ]
 
 
@@ -373,7 +363,7 @@ def test_a_limit_that_a_type_cannot_keep_is_refused_naming_both() -> None:
     assert said(result) == [
         'embodiments.arm_01.envelope.max_velocity_mps: max_velocity_mps cannot be checked on '
         "'move' (adapter 'mover'); remove max_velocity_mps from the envelope or 'move' from the "
-        'embodiment (AWP-ENV-001, AWP-ENV-005)'
+        'embodiment, or write enforcement: measured (AWP-ENV-001, AWP-ENV-005)'
     ]
 
 

@@ -47,3 +47,16 @@ def test_the_report_belongs_to_this_configuration_and_manifest(fresh: dict[str, 
 def test_the_report_is_clean() -> None:
     run = json.loads((KEPT / 'run.json').read_text(encoding='utf-8'))
     assert not set(run['outcomes']) & {'fail', 'warn', 'untested'}
+
+
+def test_violations_were_measured_often_enough_and_end_their_actions(
+    fresh: dict[str, object],
+) -> None:
+    """AWP-ENV-003, with the limits that the manifest declares today."""
+    row = json.loads((KEPT / 'evidence.json').read_text(encoding='utf-8'))['AWP-ENV-003']
+    assert row['manifest_sha256'] == fresh['manifest_sha256']
+    assert set(row['tests'].values()) == {'passed'}
+    for what in ('failed', 'rest'):
+        times = row[f'violation to {what}, ms']
+        assert times['n'] >= manual_rows.VIOLATIONS_N
+        assert 0.0 < times['p50'] <= times['p95'] <= times['max']
