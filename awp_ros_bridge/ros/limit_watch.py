@@ -230,8 +230,10 @@ class SourceWatch:
         :param is_news: tell another doubt too.
         """
         before, self._doubt = self._doubt, doubt
-        if doubt is not None and (before is None or (is_news and doubt != before)):
+        if doubt is not None and before is None:
             self._stop.engage(self._name, self._input, Meaning.NOT_READY, doubt)
+        elif doubt is not None and is_news and doubt != before:
+            self._stop.tell_again(self._name, self._input, Meaning.NOT_READY, doubt)
         elif doubt is None and before is not None:
             self._stop.release(self._name, self._input, Meaning.NOT_READY, 'measured again')
 

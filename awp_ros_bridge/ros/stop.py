@@ -157,6 +157,7 @@ class LocalStop:
         self.cancel_all(fact.embodiment)
         if was_open:
             self._act(fact.embodiment, False)
+        self.changed(fact.embodiment)
         _LOG.warning(
             'embodiment=%s envelope violated: %s epoch=%d %s',
             fact.embodiment, fact.limit, epoch, fact.detail,

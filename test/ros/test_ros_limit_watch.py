@@ -240,7 +240,7 @@ def test_a_violation_while_the_source_falls_silent_is_released_after_both(
 def test_tf_measures_place_and_speed(base: Base) -> None:
     with running(limited({'source': 'tf', 'tip': 'base'})) as rig:
         rig.ready()
-        base.x_m = 0.1  # a jump is a speed
+        base.x_m = 0.5  # a jump is a speed
         fact = rig.wait(EnvelopeViolated)
         assert fact.limit == 'max_velocity_mps'
         assert fact.measured > 1.0

@@ -52,6 +52,16 @@ def _property_of(value: object) -> Make:
     return lambda original: property(lambda self: value)
 
 
+def _no_way_back(original: Any) -> Any:
+    """Let a body go wherever it wants once it has rested outside."""
+
+    def settle(self: Any, value: float) -> None:
+        self.is_engaged, self.allowed = False, float('inf')
+        self.take = lambda value: False
+
+    return settle
+
+
 def _no_epoch(original: Any) -> Any:
     """Let an open gate out what was decided before it was shut."""
 
@@ -558,6 +568,32 @@ MECHANISMS = (
         'every speed is allowed',
         _always(None),
         f'{UNIT}/test_adapters_trajectory.py::test_too_fast_is_refused_with_value_and_limit',
+    ),
+    Mechanism(
+        'measured limit',
+        'executed motion beyond a limit goes on',
+        f'{ROS}.limit_judge:LimitJudge.take',
+        'no value is a violation',
+        _always(False),
+        f'{UNIT}/test_limit_judge.py::test_one_value_beyond_is_a_violation_once_until_rest',
+    ),
+    Mechanism(
+        'way back',
+        'a body outside its limits goes farther out',
+        f'{ROS}.limit_judge:LimitJudge.settle',
+        'the limit is off after the first rest',
+        _no_way_back,
+        f'{UNIT}/test_limit_judge.py::'
+        'test_a_body_at_rest_outside_may_come_back_but_not_go_farther',
+    ),
+    Mechanism(
+        'violation to safe state',
+        'the agent does not hear of a violation and goes on',
+        f'{ENGINE}.violations:Violations.violated',
+        'the engine ignores it',
+        _nothing,
+        f'{UNIT}/test_engine_violations.py::'
+        'test_two_limits_at_once_are_both_told_and_both_must_be_released',
     ),
     Mechanism(
         'strict params',
