@@ -285,6 +285,9 @@ class Crowd:
                 if isinstance(effect, fx.RecordAudit):
                     assert own, f'{effect} for a session that was only asked about'
                     assert effect.session_id == own[0].id
+                elif isinstance(effect, fx.ReportEmbodiment):  # the watchdog's latch is off again
+                    assert own, f'{effect} by a stranger'
+                    assert effect.embodiment in own[0].embodiments
                 else:
                     assert isinstance(effect, fx.SendMessage), f'{effect} by a question'
                     assert effect.conn == agent.conn
