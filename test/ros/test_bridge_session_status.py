@@ -175,9 +175,11 @@ def test_the_watchdog_trips_on_time_under_a_storm(
             await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M, max_velocity_mps=0.05))
             await until(lambda: tap.is_moving, what='the arm moving')
             await agent.hush()
-            await agent.settle()
+            last_ns = time.monotonic_ns()
+            await agent.settle()  # the last word of the agent, somewhere in between
             silent_ns = time.monotonic_ns()
             event = await agent.event('safe_state_entered')
+            assert event.at_ns - last_ns >= WATCHDOG_MS * 1_000_000
             tripped_ms = (event.at_ns - silent_ns) * 1e-6
             await until(lambda: tap.rested_ns(silent_ns), what='the arm at rest')
             rested_ms = ((tap.rested_ns(silent_ns) or 0) - silent_ns) * 1e-6
@@ -194,7 +196,7 @@ def test_the_watchdog_trips_on_time_under_a_storm(
     record_testsuite_property('bridge_watchdog_rest_ms_under_status_storm', round(rested_ms, 1))
     record_testsuite_property('bridge_status_answers_in_storm', count)
     assert count > 500
-    assert WATCHDOG_MS - 20.0 < tripped_ms < WATCHDOG_MS + 300.0
+    assert tripped_ms < WATCHDOG_MS + 300.0
     assert rested_ms < WATCHDOG_MS + 1500.0
 
 
