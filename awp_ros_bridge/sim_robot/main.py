@@ -1,7 +1,7 @@
 """Owns the process of the simulated robot: arguments, signals, start and end."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 import json
 import os
 from pathlib import Path
@@ -25,13 +25,16 @@ _LAST_RESULTS_S = 0.8
 _FAREWELL_S = 0.2
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(
+    argv: Sequence[str] | None = None, make_robot: Callable[[], SimRobot] = SimRobot
+) -> int:
     """
     Run the robot until SIGINT or SIGTERM.
 
     SIGUSR1 trips the emergency stop and SIGUSR2 clears it.
 
     :param argv: the command line with the program's name first, as in :data:`sys.argv`
+    :param make_robot: makes the node; another one may be moved by something else
     :return: the exit status
     """
     arguments = list(sys.argv if argv is None else argv)
@@ -39,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # The interpreter lock changes hands soon: planning must not make the loop late.
     sys.setswitchinterval(0.0005)
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    robot = SimRobot()
+    robot = make_robot()
     executor = _new_executor()
     executor.add_node(robot)
     ending: Future[None] = Future()

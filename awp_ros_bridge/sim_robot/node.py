@@ -1,5 +1,6 @@
 """Owns the robot as a whole: its parts, its parameters and services, and one turn of its loop."""
 
+from collections.abc import Callable, Sequence
 import os
 import time
 
@@ -35,26 +36,40 @@ from awp_ros_bridge.sim_robot.state_topics import StateTopics
 from awp_ros_bridge.sim_robot.stops import Stops
 from awp_ros_bridge.sim_robot.trajectory_server import TrajectoryServer
 
-_TURN_HZ = 100.0
+MotionMaker = Callable[[JointLimits, Sequence[float]], JointMotion]
+
 _TF_HZ = 50.0
 _HEARTBEAT_HZ = 10.0
 
 
 class SimRobot(Node):
-    """An arm with a gripper."""
+    """
+    An arm with a gripper.
 
-    def __init__(self) -> None:
-        """Open everything and start to turn."""
+    What moves the joints can be another: see ``make_motion``, :meth:`advance_joints` and
+    :meth:`reset_joints`.
+
+    :cvar TURN_HZ: least rate of its loop
+    """
+
+    TURN_HZ = 100.0
+
+    def __init__(self, make_motion: MotionMaker = JointMotion) -> None:
+        """
+        Open everything and start to turn.
+
+        :param make_motion: makes the joints of the arm and of the gripper
+        """
         super().__init__('sim_robot')
         self._faults = Faults()
         self._delays = Delays()
         urdf = load_urdf()
         chain = load_arm_chain(urdf)
-        arm = JointMotion(_limits(chain, ARM_MAX_ACCELERATION_RADPS2), ARM_HOME_RAD)
-        grip = JointMotion(
+        arm = make_motion(_limits(chain, ARM_MAX_ACCELERATION_RADPS2), ARM_HOME_RAD)
+        grip = make_motion(
             _limits(load_gripper_chain(urdf), (GRIPPER_MAX_ACCELERATION_MPS2,)), (GRIPPER_HOME_M,)
         )
-        self._motions = (arm, grip)
+        self.motions = (arm, grip)
         self._stops = Stops(self, self._faults, self._on_trip)
         self._wanted_stops: list[tuple[str, bool]] = []
         self._device = Device(arm, self._stops)
@@ -75,11 +90,11 @@ class SimRobot(Node):
         self.create_subscription(Float64, 'sim/set_speed_scaling', self._on_scaling, 1)
         joint_state_hz = self._declare()
         self._joint_states = Rate(joint_state_hz)
-        self._is_every_turn = joint_state_hz >= _TURN_HZ
+        self._is_every_turn = joint_state_hz >= self.TURN_HZ
         self._tf = Rate(_TF_HZ)
         self._heartbeat = Rate(_HEARTBEAT_HZ)
-        self._last_ns = time.monotonic_ns()
-        period_s = 1.0 / max(_TURN_HZ, joint_state_hz)
+        self._last_ns: int | None = None
+        period_s = 1.0 / max(self.TURN_HZ, joint_state_hz)
         clock = Clock(clock_type=ClockType.STEADY_TIME)  # turns even where /clock stands still
         self.create_timer(period_s, self._turn, clock=clock)
 
@@ -109,24 +124,44 @@ class SimRobot(Node):
             gripper.destroy()
         self.destroy_node()
 
+    @property
+    def has_new_states(self) -> bool:
+        """Tell whether the joints were measured since the last turn."""
+        return True
+
+    def advance_joints(self, now_ns: int) -> float:
+        """
+        Move the joints up to a time, of the steady clock.
+
+        :return: for how long they moved since the last time, in seconds
+        """
+        last_ns = now_ns if self._last_ns is None else self._last_ns
+        self._last_ns = now_ns
+        for motion in self.motions:
+            motion.advance(now_ns)
+        return (now_ns - last_ns) * 1e-9
+
+    def reset_joints(self) -> None:
+        """Bring the joints home at once."""
+        for motion in self.motions:
+            motion.reset()
+
     def _turn(self) -> None:
         """Do what is due: stops first, then motion, goals and topics."""
         now_ns = time.monotonic_ns()
-        elapsed_s = (now_ns - self._last_ns) * 1e-9
-        self._last_ns = now_ns
         while self._wanted_stops:
             self._stops.set(*self._wanted_stops.pop(0))
-        for motion in self._motions:
-            motion.advance(now_ns)
+        elapsed_s = self.advance_joints(now_ns)
         self._delays.run_due(now_ns)
         self._trajectories.turn(now_ns, elapsed_s)
         self._primitives.turn(now_ns)
         for gripper in self._grippers:
             gripper.turn(now_ns, elapsed_s)
-        if self._is_every_turn or self._joint_states.is_due(now_ns):
-            self._topics.publish_joint_states()
-        if self._tf.is_due(now_ns):
-            self._topics.publish_tf()
+        if self.has_new_states:
+            if self._is_every_turn or self._joint_states.is_due(now_ns):
+                self._topics.publish_joint_states()
+            if self._tf.is_due(now_ns):
+                self._topics.publish_tf()
         if self._heartbeat.is_due(now_ns):
             self._stops.publish()
             self._topics.publish_scaling()
@@ -143,16 +178,15 @@ class SimRobot(Node):
         return response
 
     def _brake(self) -> None:
-        for motion in self._motions:
-            motion.advance(time.monotonic_ns())
+        self.advance_joints(time.monotonic_ns())
+        for motion in self.motions:
             motion.stop()
 
     def _on_reset(
         self, _: ResetSimulation.Request, response: ResetSimulation.Response
     ) -> ResetSimulation.Response:
         self.abort_goals('the simulation was reset')
-        for motion in self._motions:
-            motion.reset()
+        self.reset_joints()
         response.result.result = type(response.result).RESULT_OK
         return response
 
@@ -200,13 +234,13 @@ class SimRobot(Node):
             self._faults.set_text(str(parameter.value))
             if 'die' in self._faults:
                 os._exit(1)
-            for motion in self._motions:
+            for motion in self.motions:
                 motion.is_stalled = 'stall' in self._faults
                 motion.brake_share = 1.0 / max(1.0, self._faults.number('slow_stop', 1.0))
-            self._motions[0].overshoot = self._faults.number('overshoot', 1.0)
-            self._motions[0].push(self._faults.number('push'))
+            self.motions[0].overshoot = self._faults.number('overshoot', 1.0)
+            self.motions[0].push(self._faults.number('push'))
         elif parameter.name == 'speed_scaling':
-            self._motions[0].scaling = float(parameter.value)
+            self.motions[0].scaling = float(parameter.value)
             self._topics.publish_scaling()
         elif parameter.name == 'gripper_object_m':
             for gripper in self._grippers:
