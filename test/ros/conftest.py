@@ -1,8 +1,7 @@
-"""Owns the fixtures of the tests with ROS: a domain, a peer to act with, a robot."""
+"""Owns the fixtures of the tests with the embedded robot."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-import os
 from pathlib import Path
 import sys
 import warnings
@@ -21,41 +20,10 @@ else:
 
     from bridge_cell import Cell, running_cell
     from bridge_host import Host, hosted
+    from fixtures import peer, ros, ros_domain_id  # noqa: F401
     from patience import run
-    import rclpy
-    from rclpy.signals import SignalHandlerOptions
-    from ros_peer import RosPeer
 
-from processes import free_domain_id, start_sim_robot, StartedProcess
-
-
-@pytest.fixture(scope='session')
-def ros_domain_id() -> Iterator[int]:
-    """Reserve a ROS domain for this test process and its children."""
-    with free_domain_id() as domain_id:
-        before = os.environ.get('ROS_DOMAIN_ID')
-        os.environ['ROS_DOMAIN_ID'] = str(domain_id)
-        os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-        yield domain_id
-        if before is None:
-            del os.environ['ROS_DOMAIN_ID']
-        else:
-            os.environ['ROS_DOMAIN_ID'] = before
-
-
-@pytest.fixture(scope='session')
-def ros(ros_domain_id: int) -> Iterator[None]:
-    """Start rclpy in this process."""
-    rclpy.init(domain_id=ros_domain_id, signal_handler_options=SignalHandlerOptions.NO)
-    yield
-    rclpy.shutdown()
-
-
-@pytest.fixture(scope='module')
-def peer(ros: None) -> 'Iterator[RosPeer]':
-    """Give a node with its executor, to act as the robot's other side."""
-    with RosPeer('test_peer') as opened:
-        yield opened
+from processes import start_sim_robot, StartedProcess
 
 
 @pytest.fixture(scope='module')

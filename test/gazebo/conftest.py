@@ -1,0 +1,83 @@
+"""Owns the fixtures of the tests in Gazebo: the cell of test/ros, with physics behind."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
+import os
+from pathlib import Path
+import sys
+import warnings
+
+import pytest
+
+_ROS_TESTS = Path(__file__).parents[1] / 'ros'
+sys.path.append(str(_ROS_TESTS))
+
+if find_spec('rclpy') is None:
+    collect_ignore_glob = ['test_*.py']
+else:
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', DeprecationWarning)
+        import rosidl_generator_py  # noqa: F401  # imported late by rclpy, with a warning
+
+    from bridge_cell import Cell
+    from fixtures import peer, ros, ros_domain_id  # noqa: F401
+    from patience import run
+    from processes import BridgeProcess, GuardianProcess, SIM_ARM, StartedProcess
+
+
+_FIGURES: list[str] = []
+
+
+@pytest.fixture
+def figure(record_testsuite_property: Callable[[str, object], None]) -> Callable[..., None]:
+    """Keep a measured number: in the report of the suite, and in the summary at its end."""
+
+    def keep(name: str, value: float, unit: str) -> None:
+        record_testsuite_property(f'gazebo_{name}_{unit}', round(value, 3))
+        _FIGURES.append(f'{name.replace("_", " ")}: {value:.4g} {unit}')
+
+    return keep
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was measured."""
+    if _FIGURES:
+        terminalreporter.section('measured in Gazebo')
+        for line in _FIGURES:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope='session')
+def gazebo() -> None:
+    """Tell whether Gazebo is there; the tests are skipped where it is not."""
+    if 'AWP_BRIDGE_GAZEBO_DIR' not in os.environ:
+        pytest.skip('Gazebo is not entered: ./scripts/test gazebo sets it up and enters it')
+
+
+@pytest.fixture(scope='module')
+def cell(
+    gazebo: None,
+    ros: None,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> 'Iterator[Cell]':
+    """Run the robot in Gazebo, and bridge and guardian with the embedded robot's configuration."""
+    folder = tmp_path_factory.mktemp('gazebo_cell')
+    guardian = GuardianProcess(folder)
+    bridge = BridgeProcess(folder, 'bridge', SIM_ARM, log_level='debug')
+    robot = StartedProcess(
+        [sys.executable, '-m', 'gazebo_robot', '--ready-file', '{ready_file}'],
+        folder,
+        'gazebo_robot',
+    )
+    try:
+        robot.wait_ready(60.0)
+        bridge.wait_ready()
+        started = Cell(robot, bridge, folder, guardian)
+        run(started.warm_up())
+        yield started
+    finally:
+        for process in (bridge, robot):
+            with suppress(RuntimeError):
+                process.stop(8.0)
+        guardian.end()

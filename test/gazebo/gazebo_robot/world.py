@@ -1,0 +1,138 @@
+"""
+Owns the world: the robot's own description, turned into what Gazebo loads.
+
+The arm stands in its home configuration, and its joints count from there: a reset of the world
+brings it home. Offsets between the two countings are the home positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pinocchio as pin
+
+MODEL = 'arm'
+_HEAD = """<?xml version="1.0"?>
+<sdf version="1.6"><world name="default">
+<gravity>0 0 -9.81</gravity>
+<physics type="ode"><max_step_size>0.001</max_step_size><real_time_factor>1</real_time_factor>
+<real_time_update_rate>1000</real_time_update_rate>
+<ode><solver><type>quick</type><iters>60</iters></solver></ode></physics>
+<model name="floor"><static>true</static><link name="link"><collision name="plane">
+<geometry><plane><normal>0 0 1</normal><size>20 20</size></plane></geometry></collision></link>
+</model>
+"""
+_DAMPING = {'revolute': 0.5, 'prismatic': 5.0}
+
+
+def world_of(urdf: str, home: Mapping[str, float]) -> str:
+    """
+    Write the world of a robot.
+
+    :param home: positions of all moving joints, rad or m, in which it stands
+    """
+    root = ET.fromstring(urdf)
+    placed = _placements(urdf, home)
+    parts = [_HEAD, f'<model name="{MODEL}">']
+    parts += (_link(link, placed) for link in root.iter('link') if _mass(link) is not None)
+    parts += _joints(root, home)
+    parts.append('</model></world></sdf>\n')
+    return '\n'.join(parts)
+
+
+def _placements(urdf: str, home: Mapping[str, float]) -> dict[str, Any]:
+    model = pin.buildModelFromXML(urdf)
+    q = pin.neutral(model)
+    for name, position in home.items():
+        q[model.joints[model.getJointId(name)].idx_q] = position
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, q)
+    return {
+        frame.name: data.oMf[index]
+        for index, frame in enumerate(model.frames)
+        if frame.type == pin.FrameType.BODY
+    }
+
+
+def _link(link: ET.Element, placed: Mapping[str, Any]) -> str:
+    name = link.get('name', '')
+    place = placed[name]
+    inertial = link.find('inertial')
+    assert inertial is not None
+    inertia = inertial.find('inertia')
+    assert inertia is not None
+    rows = ''.join(
+        f'<{key}>{inertia.get(key, "0")}</{key}>'
+        for key in ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
+    )
+    pose = _pose(place.translation, pin.rpy.matrixToRpy(place.rotation))
+    body = (
+        f'<link name="{name}"><pose>{pose}</pose>'
+        f'<inertial><pose>{_origin(inertial)}</pose><mass>{_mass(link)}</mass>'
+        f'<inertia>{rows}</inertia></inertial>'
+    )
+    for number, visual in enumerate(link.iter('visual')):
+        body += (
+            f'<collision name="collision_{number}"><pose>{_origin(visual)}</pose>'
+            f'<geometry>{_geometry(visual)}</geometry></collision>'
+        )
+    return body + '</link>'
+
+
+def _joints(root: ET.Element, home: Mapping[str, float]) -> Iterator[str]:
+    joints = list(root.iter('joint'))
+    above = {_side(j, 'child'): j for j in joints}
+    solid = {link.get('name') for link in root.iter('link') if _mass(link) is not None}
+    for joint in joints:
+        kind, child = joint.get('type', ''), _side(joint, 'child')
+        if child not in solid:
+            continue
+        parent = _side(joint, 'parent')
+        while parent in above and parent not in solid:  # without mass: part of what carries it
+            assert above[parent].get('type') == 'fixed', f'{parent} moves and has no mass'
+            parent = _side(above[parent], 'parent')
+        name = joint.get('name', '')
+        ends = f'<parent>{parent if parent in solid else "world"}</parent><child>{child}</child>'
+        if kind == 'fixed':
+            yield f'<joint name="{name}" type="fixed">{ends}</joint>'
+            continue
+        limit, axis = joint.find('limit'), joint.find('axis')
+        assert limit is not None
+        assert axis is not None
+        low, high = (float(limit.get(end, 'nan')) - home[name] for end in ('lower', 'upper'))
+        yield (
+            f'<joint name="{name}" type="{kind}">{ends}<axis><xyz>{axis.get("xyz")}</xyz>'
+            f'<limit><lower>{low}</lower><upper>{high}</upper><effort>{limit.get("effort")}</effort>'
+            f'</limit><dynamics><damping>{_DAMPING[kind]}</damping></dynamics></axis></joint>'
+        )
+
+
+def _mass(link: ET.Element) -> str | None:
+    mass = link.find('inertial/mass')
+    return None if mass is None else mass.get('value')
+
+
+def _side(joint: ET.Element, side: str) -> str:
+    element = joint.find(side)
+    return '' if element is None else element.get('link', '')
+
+
+def _origin(element: ET.Element) -> str:
+    origin = element.find('origin')
+    if origin is None:
+        return '0 0 0 0 0 0'
+    return f'{origin.get("xyz", "0 0 0")} {origin.get("rpy", "0 0 0")}'
+
+
+def _geometry(visual: ET.Element) -> str:
+    shape = visual.find('geometry/*')
+    assert shape is not None
+    values = ''.join(f'<{key}>{value}</{key}>' for key, value in shape.attrib.items())
+    return f'<{shape.tag}>{values}</{shape.tag}>'
+
+
+def _pose(*parts: Any) -> str:
+    return ' '.join(f'{float(value):.12g}' for value in np.concatenate(parts))
