@@ -30,6 +30,8 @@ setup(
         (f'share/{PACKAGE}', ['package.xml']),
         *shared('launch'),
         *shared('config'),
+        *shared('urdf'),
+        *shared('worlds'),
     ],
     python_requires='>=3.11',
     install_requires=[
