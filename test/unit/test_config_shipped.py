@@ -51,6 +51,44 @@ def test_both_bodies_stop_on_both_inputs(sim_arm: BridgeConfig) -> None:
         assert meanings == [Meaning.E_STOP, Meaning.PROTECTIVE_STOP]
 
 
+@pytest.mark.parametrize('name', ['ur', 'franka'])
+def test_the_configuration_of_a_robot_loads_without_a_word(name: str) -> None:
+    result = load(ROOT / 'config' / f'{name}.yaml')
+    assert result.problems == ()
+    assert result.config is not None
+
+
+@pytest.mark.parametrize('mode', range(-1, 20))
+def test_only_named_modes_of_a_universal_robot_permit_motion(mode: int) -> None:
+    config = load(ROOT / 'config' / 'ur.yaml').config
+    assert config is not None
+    inputs = config.embodiments['arm_01'].safety_inputs
+    engaged = {
+        topic: {i.means for i in inputs if i.topic.endswith(topic) and i.unsafe_when.holds(mode)}
+        for topic in ('safety_mode', 'robot_mode')
+    }
+    assert (not engaged['robot_mode']) == (mode == 7)
+    assert (not engaged['safety_mode']) == (mode in (1, 2))
+    assert (Meaning.E_STOP in engaged['safety_mode']) == (mode in (6, 7))
+
+
+@pytest.mark.parametrize('mode', range(20))
+def test_only_idle_and_move_of_a_franka_permit_motion(mode: int) -> None:
+    config = load(ROOT / 'config' / 'franka.yaml').config
+    assert config is not None
+    for embodiment in config.embodiments.values():
+        engaged = {i.means for i in embodiment.safety_inputs if i.unsafe_when.holds(mode)}
+        assert (not engaged) == (mode in (1, 2))
+        assert (Meaning.E_STOP in engaged) == (mode == 5)
+
+
+def test_the_arm_in_gazebo_loads_and_warns_only_of_its_missing_inputs() -> None:
+    result = load(ROOT / 'config' / 'gazebo_arm.yaml')
+    assert result.config is not None
+    assert not result.errors
+    assert all('safety_inputs' in str(problem) for problem in result.problems)
+
+
 def test_every_name_is_relative(sim_arm: BridgeConfig) -> None:
     assert ': /' not in SIM_ARM.read_text(encoding='utf-8')
 
