@@ -22,7 +22,7 @@ from awp_ros_bridge.wire.lifecycle import ActionState, Reason
 if TYPE_CHECKING:
     from awp_ros_bridge.engine.kernel import Kernel
 
-PROGRESS_STEP_NS = 200_000_000
+PROGRESS_STEP_NS = 100_000_000
 
 _RECHECK_REASONS: dict[RefusalKind, str] = {
     RefusalKind.PARAMS: PARAMS_REASON,
@@ -208,12 +208,13 @@ class Execution:
                 if older.goal is not None:  # the server itself ends it by taking the new one
                     group.draining.discard(older.goal)
             group.running = action
+        kernel.safety.leave(action)
         move(kernel, action, ActionState.EXECUTING)
-        kernel.safety.executing(action)
+        kernel.report(kernel.embodiments[action.embodiment])
         self._arm_progress(action)
 
     def goal_progressed(self, goal_id: str, progress: float) -> None:
-        """Keep and, at most five times a second, report progress (AWP-LIF-003)."""
+        """Keep and, at most ten times a second, report progress (AWP-LIF-003)."""
         goal = self._kernel.goals.get(goal_id)
         if goal is None or goal.ended is not None or not 0.0 <= progress <= 1.0:
             return

@@ -155,11 +155,13 @@ class Safety:
             },
         )
 
-    def executing(self, action: Action) -> None:
+    def leave(self, action: Action) -> None:
         """
-        End safe state: an action began to execute (AWP-SAF-008).
+        End safe state: an action begins to execute (AWP-SAF-008).
 
-        One that only stops leaves a robot in safe state that must not move.
+        The event goes before the action's status, so that whoever reads of the execution knows that
+        safe state is over. An action that only stops leaves a robot in safe state that must not
+        move.
         """
         embodiment = self._kernel.embodiments[action.embodiment]
         if embodiment.in_safe_state and embodiment.permits_motion:
@@ -169,7 +171,6 @@ class Safety:
                 session.told_safe.discard(embodiment.id)
                 detail = {'embodiment': embodiment.id, 'action_id': action.id}
                 self._kernel.delivery.event(session, 'safe_state_exited', detail)
-        self._kernel.report(embodiment)
 
     # ------------------------------------------------------------ safety inputs
 

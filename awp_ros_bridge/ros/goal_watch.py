@@ -21,7 +21,7 @@ from awp_ros_bridge.ros.runtime import RosThread
 _LOG = logging.getLogger(__name__)
 
 TURN_NS = 50 * MS
-MEASURE_NS = 200 * MS
+MEASURE_NS = 100 * MS
 ANSWER_NS = 100 * MS  # what a live server gets for the answer
 GRAPH_NS = 500 * MS
 REGULAR = 3  # feedback messages after which silence means something
