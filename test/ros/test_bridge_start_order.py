@@ -63,7 +63,12 @@ def test_a_bridge_before_its_robot_says_what_is_missing_and_becomes_ready_by_its
             agent.beat()
             entered = await agent.event('safe_state_entered')
             inputs = {row['input'] for row in entered.params['detail']['inputs']}
-            assert inputs == {'joint_states:stale', 'e_stop:stale', 'protective_stop:stale'}
+            assert inputs == {
+                'joint_states:stale',
+                'joint_states:limits',
+                'e_stop:stale',
+                'protective_stop:stale',
+            }
             refused = await agent.refusal(
                 'action.submit', action_id='no', type='move_to_pose', params=to_pose(*HOME_M)
             )
