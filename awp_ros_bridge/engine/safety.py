@@ -159,9 +159,8 @@ class Safety:
         """
         End safe state: an action begins to execute (AWP-SAF-008).
 
-        The event goes before the action's status, so that whoever reads of the execution knows that
-        safe state is over. An action that only stops leaves a robot in safe state that must not
-        move.
+        The event goes before the action's status: whoever reads of the execution knows that safe
+        state is over. An action that only stops leaves a robot in safe state that must not move.
         """
         embodiment = self._kernel.embodiments[action.embodiment]
         if embodiment.in_safe_state and embodiment.permits_motion:

@@ -66,6 +66,7 @@ class GuardianBeats:
         self._on_lapse = on_lapse
         self._publisher: Any = None
         self._notices: Any = None
+        self._can_speak: Callable[[], bool] = lambda: False
         self._names: Mapping[str, str] = {}
         self._digest = ''
         self._lock = threading.Lock()
@@ -88,6 +89,7 @@ class GuardianBeats:
         beats, notices = topics
         self._notices = node.create_publisher(String, notices, NOTICE_QOS)
         self._publisher = node.create_publisher(String, beats, BEAT_QOS)
+        self._can_speak = node.context.ok
 
     def beat(self, now_ns: int) -> None:
         """Say that all three threads turn, where somebody listens; the loop's thread."""
@@ -140,7 +142,9 @@ class GuardianBeats:
         with self._lock:
             self._publish(Kind.GOODBYE)
             self._is_over = True
-        if self._notices is not None and self._notices.get_subscription_count():
+        if self._notices is None or not self._can_speak():
+            return
+        if self._notices.get_subscription_count():
             limit = Duration(nanoseconds=GOODBYE_NS)
             if not self._notices.wait_for_all_acked(limit):
                 _LOG.warning('no guardian took the goodbye within %d ms', GOODBYE_NS // MS)
@@ -166,8 +170,8 @@ class GuardianBeats:
         return age_ns
 
     def _publish(self, kind: Kind, goals: Iterable[LiveGoal] = (), age_ns: int = 0) -> None:
-        if self._publisher is None or self._is_over:
-            return
+        if self._publisher is None or self._is_over or not self._can_speak():
+            return  # a context that was shut down elsewhere takes nothing: silence says it
         guarded = tuple(
             GuardedGoal(
                 goal.goal_id,

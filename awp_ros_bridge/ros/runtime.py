@@ -215,6 +215,7 @@ class RosThread:
         except Exception as error:  # noqa: BLE001 it must not reach the executor
             _LOG.exception('thread=%s', self.name)
             self._fail(f'{type(error).__name__}: {error}')
+        self.last_turn_ns = time.monotonic_ns()  # one spin runs many callbacks: each is a turn
         self.last_turn_ns = time.monotonic_ns()
 
     def _fail(self, detail: str) -> None:

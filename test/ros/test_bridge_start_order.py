@@ -17,6 +17,7 @@ from bridge_cell import (
     HOME_M,
     may_move,
     newest,
+    open_when_free,
 )
 from fakes import eventually
 from patience import run, until
@@ -59,27 +60,24 @@ def test_a_bridge_before_its_robot_says_what_is_missing_and_becomes_ready_by_its
 ) -> None:
     async def play() -> None:
         async with await cell.agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
-            agent.beat()
-            entered = await agent.event('safe_state_entered')
-            inputs = {row['input'] for row in entered.params['detail']['inputs']}
-            assert inputs == {
-                'joint_states:stale',
-                'joint_states:limits',
-                'e_stop:stale',
-                'protective_stop:stale',
-            }
+            # Nothing tells that the arm rests: it is nobody's before that.
+            await until(
+                lambda: 'arm_01 was not measured at rest' in cell.bridge.output,
+                what='the end of the wait for rest',
+            )
             refused = await agent.refusal(
-                'action.submit', action_id='no', type='move_to_pose', params=to_pose(*HOME_M)
+                'session.open', mode='streaming', embodiment='arm_01', subscribe=[]
             )
             assert (refused.code, refused.is_retryable) == (2001, True)
-            assert 'joint_states' in refused.detail
-            assert 'not heard yet' in refused.detail
-            await until(lambda: newest(agent, 'arm_state'), what='a state of the arm')
-            state = newest(agent, 'arm_state') or {}
-            assert (state['motion_permitted'], state['at_rest']) == (False, None)
-            assert f'action server {PRIMITIVE} is not available' in cell.bridge.output
+            assert 'has not been measured at rest' in refused.detail
+            log = cell.bridge.output
+            for name in ('joint_states:stale', 'joint_states:limits', 'e_stop:stale'):
+                assert f'embodiment=arm_01 input={name} meaning=not_ready engaged=True' in log
+            assert f'action server {PRIMITIVE} is not available' in log
             await give_robot(cell, 'robot_0')
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+            agent.beat()
+            await until(lambda: newest(agent, 'arm_state'), what='a state of the arm')
             await may_move(agent)
             await agent.close()
         await cell.warm_up()

@@ -25,6 +25,7 @@ from bridge_cell import (
     config_with,
     HOME_M,
     may_move,
+    open_when_free,
     RobotTap,
 )
 from bridge_host import Host, hosted, moving
@@ -98,7 +99,7 @@ def cell(
 async def going(cell: Cell, tap: RobotTap) -> AsyncIterator[Agent]:
     """Give an agent whose action moves the arm at some speed, with a next one queued."""
     async with await cell.agent() as agent:
-        await agent.open(subscribe=[{'channel': 'arm_state'}])
+        await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
         agent.beat()
         await may_move(agent)
         await submit(agent, 'go', AWAY_M)
@@ -304,7 +305,7 @@ def test_a_bridge_without_a_guardian_says_how_to_start_one(
         await until(lambda: 'no guardian is heard' in bridge.output, 15.0, 'the hint')
         assert 'WARNING' in bridge.output
         async with await lonely.agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             refused = await agent.refusal(
                 'action.submit', action_id='no', type='move_to_pose', params=to_pose(*HOME_M)
             )
@@ -327,7 +328,7 @@ def test_a_guardian_of_another_configuration_is_none(folder: Path, robot: Starte
         said = 'the guardian has other action servers or another safety.lease_ms'
         await until(lambda: said in bridge.output, 15.0, 'the complaint')
         async with await cell.agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             refused = await agent.refusal(
                 'action.submit', action_id='no', type='move_to_pose', params=to_pose(*HOME_M)
             )

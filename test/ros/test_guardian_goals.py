@@ -12,7 +12,15 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, Cell, config_with, HOME_M, may_move, RobotTap
+from bridge_cell import (
+    as_soon_as_possible,
+    Cell,
+    config_with,
+    HOME_M,
+    may_move,
+    open_when_free,
+    RobotTap,
+)
 from fakes import eventually, FakeRobot
 from geometry_msgs.msg import Twist
 from patience import run, until
@@ -85,7 +93,7 @@ def alone(folder: Path, request: pytest.FixtureRequest) -> Iterator[BridgeProces
 async def following(cell: Cell, tap: RobotTap, params: Any = SLOW) -> Agent:
     """Return an agent whose trajectory runs."""
     agent = await cell.agent()
-    await agent.open(subscribe=[{'channel': 'arm_state'}])
+    await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
     agent.beat()
     await may_move(agent)
     await as_soon_as_possible(partial(agent.submit, 'slow', KIND, params))
@@ -120,7 +128,7 @@ def test_a_restarted_bridge_cancels_what_an_earlier_one_left_and_nothing_else(
         await until(lambda: tap.cancels, 10.0, 'the cancel')
         await until(lambda: not tap.running(TRAJECTORY), what='the end of the goal')
         async with await Cell(robot, again, folder).agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             agent.beat()
             await may_move(agent)
 
@@ -148,7 +156,7 @@ def test_a_second_bridge_leaves_the_goals_of_a_living_one_alone(
             await asyncio.sleep(2.5)  # longer than a claim is waited for
             assert not tap.cancels
             async with await Cell(robot, second, folder).agent() as other:
-                await other.open(subscribe=[{'channel': 'arm_state'}])
+                await open_when_free(other, 'arm_01', subscribe=[{'channel': 'arm_state'}])
                 other.beat()
                 await refused_for(other, 'foreign_goal')
                 await agent.call('action.cancel', action_id='slow')
@@ -172,7 +180,7 @@ def test_a_goal_of_others_is_reported_and_blocks_until_it_ends_where_configured(
 
     async def play() -> None:
         async with await Cell(robot, bridge, folder).agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             agent.beat()
             await until(lambda: 'is not of this bridge' in bridge.output, 10.0, 'the report')
             assert tap.running(TRAJECTORY)
@@ -211,7 +219,7 @@ def test_namespace_and_remappings_hold_for_the_guardian_too(
 
     async def play(tap: RobotTap) -> float:
         async with await cell.agent() as agent:
-            await agent.open(subscribe=[{'channel': 'arm_state'}])
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             agent.beat()
             await may_move(agent)
             go = partial(agent.submit, 'go', 'move_to_pose', to_pose(0.3, 0.2, 0.5))
