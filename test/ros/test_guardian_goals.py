@@ -322,6 +322,9 @@ def test_all_goals_of_a_server_are_cancelled_only_if_it_does_not_answer(
     os.environ.get('ROS_DISTRO') == 'jazzy',
     reason='on Jazzy the fake server did not run the goal that it accepted: not understood yet',
 )
+@pytest.mark.filterwarnings(  # the fake server is closed while it begins the goal
+    'ignore:coroutine:RuntimeWarning', 'ignore::pytest.PytestUnraisableExceptionWarning'
+)
 def test_a_goal_that_the_server_has_not_answered_yet_is_cancelled_when_it_has(
     folder: Path, ros_domain_id: int, peer: RosPeer
 ) -> None:
