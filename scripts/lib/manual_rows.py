@@ -150,7 +150,7 @@ def violations(manifest_sha256: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix='awp-violations-') as scratch:
         report = Path(scratch) / 'report.xml'
         command = [sys.executable, '-m', 'pytest', '-q', '--no-cov', '-p', 'no:cacheprovider']
-        command += ['--junitxml', str(report), VIOLATIONS, VIOLATION_TIMES]
+        command += ['--reruns', '2', '--junitxml', str(report), VIOLATIONS, VIOLATION_TIMES]
         environment = {**os.environ, 'AWP_VIOLATIONS': str(VIOLATIONS_N)}
         subprocess.run(
             command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
