@@ -125,6 +125,7 @@ class Beats:
             lambda silent_ns, seq: self.lapses.append((silent_ns, seq)),
         )
         self.beats._publisher = self.beats._notices = Publisher(self)
+        self.beats._can_speak = lambda: True
 
     def beat(self, after_ms: int = 50) -> None:
         self.clock.now_ns += after_ms * MS
