@@ -29,6 +29,7 @@ from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
 from awp_ros_bridge.process.shipped import shipped_config
 from awp_ros_bridge.ros.adapters.registry import registry
+from awp_ros_bridge.ros.encoders.registry import registry as encoders
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.side import RosSide
 from awp_ros_bridge.transport.credentials import TokenGate
@@ -93,6 +94,8 @@ class World:
         found = registry()
         for name, problem in found.problems.items():
             log.warning('adapter %s is not usable: %s', name, problem)
+        for name, problem in encoders().problems.items():
+            log.warning('encoder %s is not usable: %s', name, problem)
         try:
             declarations = declare(config, found.infos())
             self.ros = RosSide(
@@ -106,7 +109,7 @@ class World:
             )
         except ValueError as error:
             raise Refused(str(error)) from None
-        self.manifest = build(config, declarations)
+        self.manifest = build(config, declarations, encoders())
         settings = policy(
             config, self.manifest, declarations, stream_url=self._stream_url, anchor=_anchor
         )
@@ -147,7 +150,7 @@ class World:
         :raises Refused: the configuration, the credentials or an adapter's options are wrong
         """
         path = options.config or default_config()
-        result = load(path, registry().infos())
+        result = load(path, registry().infos(), encoders())
         for problem in result.warnings:
             log.warning('%s', problem)
         if result.config is None:

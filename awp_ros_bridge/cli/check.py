@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from awp_ros_bridge.bridge.door import with_tls_tried
-from awp_ros_bridge.config import Adapters, directory_of, load, LoadResult
+from awp_ros_bridge.config import Adapters, directory_of, Encoders, load, LoadResult
 
 OK = 0
 PROBLEMS = 2
@@ -19,6 +19,7 @@ _EPILOG = f"""exit codes:
   {PROBLEMS}  it has errors, or cannot be read
 """
 _REGISTRY = 'awp_ros_bridge.ros.adapters.registry'
+_ENCODERS = 'awp_ros_bridge.ros.encoders.registry'
 
 
 def add_parser(verbs: Any) -> None:
@@ -38,7 +39,8 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check one file and print what was found."""
     adapters, why_not = find_adapters()
-    result = with_tls_tried(load(args.file, adapters), directory_of(args.file))
+    found = load(args.file, adapters, find_encoders())
+    result = with_tls_tried(found, directory_of(args.file))
     if args.json:
         print(json.dumps(_as_json(result, why_not), indent=2))
     else:
@@ -56,6 +58,15 @@ def find_adapters() -> tuple[Adapters | None, str]:
     return found, ''
 
 
+def find_encoders() -> Encoders | None:
+    """Return what is known of message types, None where ROS is missing."""
+    try:
+        found: Encoders = import_module(_ENCODERS).registry()
+    except ImportError:
+        return None
+    return found
+
+
 def _as_json(result: LoadResult, why_not: str) -> dict[str, Any]:
     return {
         'ok': not result.errors,
@@ -70,7 +81,10 @@ def _print(name: str, result: LoadResult, why_not: str) -> None:
     for problem in result.problems:
         print(problem)
     if not result.adapters_checked:
-        print(f'{name}: adapters, their options and limits were not checked: {why_not}')
+        print(
+            f'{name}: adapters, their options and limits were not checked, nor message types: '
+            f'{why_not}'
+        )
     errors, warnings = len(result.errors), len(result.warnings)
     verdict = 'not usable' if errors else 'usable'
     print(f'{name}: {verdict}, {_count(errors, "error")}, {_count(warnings, "warning")}')

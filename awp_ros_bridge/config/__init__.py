@@ -4,8 +4,11 @@ from awp_ros_bridge.config.actions import ActionConfig, AdapterInfo, Adapters
 from awp_ros_bridge.config.base import StrictModel
 from awp_ros_bridge.config.channels import (
     Channel,
+    ChannelFault,
     EmbodimentStateChannel,
+    Encoders,
     FramesConfig,
+    ImageConfig,
     TF_CHANNEL,
     TopicChannel,
 )
@@ -72,13 +75,16 @@ __all__ = [
     'ByMessage',
     'CallService',
     'Channel',
+    'ChannelFault',
     'Condition',
     'Embodiment',
     'EmbodimentStateChannel',
+    'Encoders',
     'Envelope',
     'ForceSensor',
     'FramePair',
     'FramesConfig',
+    'ImageConfig',
     'InputSpec',
     'JointParts',
     'Kinematics',

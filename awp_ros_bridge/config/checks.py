@@ -9,7 +9,13 @@ import re
 
 from awp_ros_bridge.config.actions import Adapters
 from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
-from awp_ros_bridge.config.channels import EmbodimentStateChannel, TF_CHANNEL, TopicChannel
+from awp_ros_bridge.config.channel_checks import CHANNEL_RULES, ENCODER_RULES
+from awp_ros_bridge.config.channels import (
+    EmbodimentStateChannel,
+    Encoders,
+    TF_CHANNEL,
+    TopicChannel,
+)
 from awp_ros_bridge.config.embodiments import Embodiment
 from awp_ros_bridge.config.envelope import Envelope, MeasuredByJoints, MeasuredByOdometry
 from awp_ros_bridge.config.envelope_checks import ENVELOPE_RULES
@@ -27,13 +33,18 @@ _ROS_TOKEN = re.compile(r'^[A-Za-z](?:_?[A-Za-z0-9])*_?$')
 _MOST_SHARE = 2
 
 
-def check(config: BridgeConfig, adapters: Adapters | None) -> Findings:
-    """Yield what every rule finds; rules about adapters only when they are known."""
-    for rule in (*RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES):
+def check(
+    config: BridgeConfig, adapters: Adapters | None, encoders: Encoders | None = None
+) -> Findings:
+    """Yield what every rule finds; those about adapters and encoders only when they are known."""
+    for rule in (*RULES, *CHANNEL_RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES):
         yield from rule(config)
     if adapters is not None:
         for adapter_rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES):
             yield from adapter_rule(config, adapters)
+    if encoders is not None:
+        for encoder_rule in ENCODER_RULES:
+            yield from encoder_rule(config, encoders)
 
 
 def references_exist(config: BridgeConfig) -> Findings:
@@ -310,21 +321,6 @@ def _tf_without_frames(config: BridgeConfig) -> Findings:
             )
 
 
-def joint_states_are_proprio(config: BridgeConfig) -> Findings:
-    """Require proprio/json for joint states (AWP-MOD-001)."""
-    for name, channel in config.channels.items():
-        if (
-            isinstance(channel, TopicChannel)
-            and channel.type == 'sensor_msgs/msg/JointState'
-            and channel.modality != 'proprio/json'
-        ):
-            yield Finding(
-                ('channels', name, 'modality'),
-                f'a JointState is not {channel.modality}',
-                'write proprio/json',
-            )
-
-
 def frames_differ(config: BridgeConfig) -> Findings:
     """Refuse two AWP frames with one tf frame."""
     seen: dict[str, str] = {}
@@ -370,7 +366,6 @@ RULES = (
     serving_is_guarded,
     quota_holds_a_session,
     channels_are_owned,
-    joint_states_are_proprio,
     frames_differ,
     rest_fits_the_abort,
 )

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from awp_ros_bridge.config import schema
 from awp_ros_bridge.config.actions import Adapters
+from awp_ros_bridge.config.channels import Encoders
 from awp_ros_bridge.config.checks import check
 from awp_ros_bridge.config.document import Document, read
 from awp_ros_bridge.config.model import BridgeConfig
@@ -57,11 +58,14 @@ class LoadResult:
         return tuple(p for p in self.problems if p.severity is Severity.WARNING)
 
 
-def load(path: str | FilePath, adapters: Adapters | None = None) -> LoadResult:
+def load(
+    path: str | FilePath, adapters: Adapters | None = None, encoders: Encoders | None = None
+) -> LoadResult:
     """
     Load a configuration file.
 
     :param adapters: what is known of adapters by name; None leaves adapter questions unchecked.
+    :param encoders: what is known of message types; None leaves questions about them unchecked.
     """
     name = str(path)
     try:
@@ -80,11 +84,16 @@ def load(path: str | FilePath, adapters: Adapters | None = None) -> LoadResult:
         line = data[: error.start].count(b'\n') + 1
         problem = Problem(name, line, '', 'the file is not UTF-8', 'save it as UTF-8')
         return LoadResult(None, (problem,), hashlib.sha256(data).hexdigest(), adapters is not None)
-    return load_text(text, name, adapters, digest=hashlib.sha256(data).hexdigest())
+    digest = hashlib.sha256(data).hexdigest()
+    return load_text(text, name, adapters, digest, encoders)
 
 
 def load_text(
-    text: str, name: str = '<text>', adapters: Adapters | None = None, digest: str | None = None
+    text: str,
+    name: str = '<text>',
+    adapters: Adapters | None = None,
+    digest: str | None = None,
+    encoders: Encoders | None = None,
 ) -> LoadResult:
     """
     Load a configuration from text.
@@ -97,7 +106,7 @@ def load_text(
     found = list(document.findings)
     config = None
     if not any(finding.path == () for _, finding in found):
-        config, findings = _evaluate(document, adapters)
+        config, findings = _evaluate(document, adapters, encoders)
         found += [(document.line_of(finding.path), finding) for finding in findings]
     problems = tuple(_problem(name, line, finding) for line, finding in _in_order(document, found))
     if any(problem.severity is Severity.ERROR for problem in problems):
@@ -135,7 +144,7 @@ def _in_order(
 
 
 def _evaluate(
-    document: Document, adapters: Adapters | None
+    document: Document, adapters: Adapters | None, encoders: Encoders | None
 ) -> tuple[BridgeConfig | None, list[Finding]]:
     data = document.value
     if data is None:
@@ -143,11 +152,12 @@ def _evaluate(
     findings, removed = _validate(data)
     if not findings:
         config = BridgeConfig.model_validate(data)
-        return config, list(check(config, adapters))
+        return config, list(check(config, adapters, encoders))
     provisional = _provisional(data, removed)
     if provisional is not None:
         config, gone = provisional
-        findings += [each for each in check(config, adapters) if not _follows_from(each, gone)]
+        found = check(config, adapters, encoders)
+        findings += [each for each in found if not _follows_from(each, gone)]
     return None, findings
 
 

@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from awp_ros_bridge import __version__
 from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
 from awp_ros_bridge.config.base import StrictModel, Word
+from awp_ros_bridge.config.channel_checks import CHANNEL_RULES, ENCODER_RULES
 from awp_ros_bridge.config.checks import RULES
 from awp_ros_bridge.config.envelope_checks import ENVELOPE_RULES
 from awp_ros_bridge.config.model import BridgeConfig
@@ -249,10 +250,12 @@ def _bounds(notes: list[Any], unit: str) -> str:
 
 def _rules() -> str:
     lines = ['## Rules between values', '', 'The loader applies these to the file as a whole.', '']
-    rules = (*RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES)
+    rules = (*RULES, *CHANNEL_RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES)
     lines += [f'- {_first_line(rule)}' for rule in rules]
     lines += ['', 'And these where the adapters are installed:', '']
     lines += [f'- {_first_line(rule)}' for rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES)]
+    lines += ['', 'And these where the message types of channels are installed:', '']
+    lines += [f'- {_first_line(rule)}' for rule in ENCODER_RULES]
     return '\n'.join([*lines, ''])
 
 

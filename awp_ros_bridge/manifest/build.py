@@ -11,7 +11,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from awp_ros_bridge.config import ActionConfig, Adapters, BridgeConfig, Envelope
+from awp_ros_bridge.config import ActionConfig, Adapters, BridgeConfig, Encoders, Envelope
 from awp_ros_bridge.manifest.channels import channels_of, declared_channels
 
 Json = dict[str, Any]
@@ -60,13 +60,18 @@ def _declaration(action: ActionConfig, adapters: Adapters) -> Declaration:
     )
 
 
-def build(config: BridgeConfig, declarations: Mapping[str, Declaration]) -> Json:
+def build(
+    config: BridgeConfig,
+    declarations: Mapping[str, Declaration],
+    encoders: Encoders | None = None,
+) -> Json:
     """
     Build the world manifest, complete and in a fixed order.
 
     :param declarations: one for each action type, from :func:`declare`.
+    :param encoders: what is known of the message types of channels.
     """
-    declared = declared_channels(config)
+    declared = declared_channels(config, encoders)
     manifest: Json = {
         'protocol_version': PROTOCOL_VERSION,
         'world': {

@@ -1,9 +1,9 @@
 """
-Owns the observation channels of the manifest and the shape of every JSON payload.
+Owns the observation channels of the manifest and the shape of the bridge's own JSON payloads.
 
-What the bridge encodes follows the schemas here (AWP-MOD-001). Fields carry their unit
-(AWP-UNI-001); no payload holds a tick, simulated time or send time (AWP-DAT-007), nor a stamp:
-the frame has them.
+What the bridge encodes follows its schema (AWP-MOD-001); those of topics other than joint states
+stand with their encoders. Fields carry their unit (AWP-UNI-001); no payload holds a tick,
+simulated time or send time (AWP-DAT-007), nor a stamp: the frame has them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from awp_ros_bridge.config import (
     BridgeConfig,
     Channel,
     EmbodimentStateChannel,
+    Encoders,
     TF_CHANNEL,
     TopicChannel,
 )
@@ -157,23 +158,24 @@ TF_SCHEMA: Json = _closed(
 )
 
 
-def payload_schema(channel: Channel) -> Json:
-    """Return the ``schema`` of a channel's declaration (AWP-DAT-002)."""
+def payload_schema(channel: Channel, encoders: Encoders | None = None) -> Json:
+    """
+    Return the ``schema`` of a channel's declaration (AWP-DAT-002).
+
+    :param encoders: what is known of message types; without them only joint states are known.
+    """
     if isinstance(channel, EmbodimentStateChannel):
         return EMBODIMENT_STATE_SCHEMA
+    if encoders is not None:
+        return encoders.schema(channel)
     if channel.type == JOINT_STATE:
         return joint_state_schema(bool(channel.prismatic))
-    about: Json = {'x-ros2.type': channel.type}
-    if channel.modality.endswith('json'):
-        about['type'] = 'object'
-    if channel.fields:
-        about['x-ros2.units'] = dict(channel.fields)
-    return about
+    return {'x-ros2.type': channel.type}
 
 
-def declared_channels(config: BridgeConfig) -> dict[str, Json]:
+def declared_channels(config: BridgeConfig, encoders: Encoders | None = None) -> dict[str, Json]:
     """Return the channel declarations by id; awp.tf is one of them when frames are included."""
-    declared = {name: _entry(name, channel) for name, channel in config.channels.items()}
+    declared = {name: _entry(name, channel, encoders) for name, channel in config.channels.items()}
     if config.frames.include:
         declared[TF_CHANNEL] = {
             'id': TF_CHANNEL,
@@ -203,7 +205,9 @@ def state_owner(config: BridgeConfig, name: str) -> str | None:
     return next((id_ for id_, each in config.embodiments.items() if name in each.channels), None)
 
 
-def _entry(name: str, channel: TopicChannel | EmbodimentStateChannel) -> Json:
+def _entry(
+    name: str, channel: TopicChannel | EmbodimentStateChannel, encoders: Encoders | None
+) -> Json:
     entry: Json = {
         'id': name,
         'modality': channel.modality,
@@ -212,5 +216,5 @@ def _entry(name: str, channel: TopicChannel | EmbodimentStateChannel) -> Json:
     }
     if channel.stale_after_ms is not None:
         entry['stale_after_ms'] = channel.stale_after_ms
-    entry['schema'] = payload_schema(channel)
+    entry['schema'] = payload_schema(channel, encoders)
     return entry

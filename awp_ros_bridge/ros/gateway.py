@@ -19,6 +19,7 @@ from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 
 from awp_ros_bridge.config import BridgeConfig
+from awp_ros_bridge.engine.channels import FRAME_OVERHEAD
 from awp_ros_bridge.engine.effects import (
     AwaitRest,
     BeginBehavior,
@@ -361,6 +362,7 @@ class RosGateway:
             self._config.frames,
             self._post,
             clocks,
+            self._config.server.max_frame_bytes - FRAME_OVERHEAD,
         )
         period_ns = self.limits.tf_period_ns
         if period_ns is not None:

@@ -67,14 +67,15 @@ def _fields(message_type: Any, prefix: str) -> Iterator[FieldDescription]:
     for field, type_name in message_type.get_fields_and_field_types().items():
         path = f'{prefix}{field}'
         yield FieldDescription(path, type_name)
-        item, is_list = _item(type_name)
+        item, is_list = list_item(type_name)
         if '/' in item:
             package, name = item.split('/')
             nested = load_interface(f'{package}/msg/{name}')
             yield from _fields(nested, f'{path}[].' if is_list else f'{path}.')
 
 
-def _item(type_name: str) -> tuple[str, bool]:
+def list_item(type_name: str) -> tuple[str, bool]:
+    """Return the type of the items of a field, and whether it is a list of them."""
     if type_name.startswith('sequence<'):
         return type_name[len('sequence<') : -1].partition(',')[0].strip(), True
     item, bracket, _ = type_name.partition('[')

@@ -13,7 +13,8 @@ from rclpy.node import Node
 
 from awp_ros_bridge.config import FramesConfig, TF_CHANNEL, TopicChannel
 from awp_ros_bridge.ros.capture_time import Clocks
-from awp_ros_bridge.ros.encoders import make_encoder, NoEncoder
+from awp_ros_bridge.ros.encoders.base import BadMessage, EncoderContext, NoEncoder
+from awp_ros_bridge.ros.encoders.registry import make_encoder
 from awp_ros_bridge.ros.feed import ChannelFeed
 from awp_ros_bridge.ros.interfaces import InterfaceMissing, load_interface
 from awp_ros_bridge.ros.tf import Frames
@@ -25,6 +26,7 @@ _REVIEW_NS = 1_000_000_000
 _LOG_AGAIN_NS = 30_000_000_000
 _LONGEST_SILENCE_NS = 2_000_000_000
 _DEPTHS = {'reliable': 200, 'latest-wins': 50}
+_ERROR_NS = 5_000_000_000  # what could not be sent is told for so long
 # A topic this much faster than the wanted rate is looked at only when a frame is due.
 _POLL_ABOVE = 2.5
 _FOLLOW_BELOW = 1.5
@@ -50,6 +52,7 @@ class TopicFeed:
         channel: TopicChannel,
         post: Callable[[Any], None],
         clocks: Clocks,
+        context: EncoderContext,
     ) -> None:
         """
         Prepare a channel.
@@ -63,8 +66,10 @@ class TopicFeed:
         self._channel = channel
         self._clocks = clocks
         self._error = ''
+        self._bad_field = ''
+        self._failed_ns = 0
         message_type = load_interface(channel.type)
-        encoder = make_encoder(channel)
+        encoder = make_encoder(channel, context)
         self.feed = ChannelFeed(name, encoder.encode, post, clocks, self._hold, self._fail)
         self.reader = TopicReader(
             node,
@@ -72,7 +77,7 @@ class TopicFeed:
             channel.topic,
             message_type,
             self._on_message,
-            _DEPTHS[channel.loss_class],
+            min(_DEPTHS[channel.loss_class], encoder.most_kept),
         )
         self._rate_hz = 0.0
         self._topic_hz = 0.0
@@ -115,7 +120,7 @@ class TopicFeed:
         silent_ns = self._clocks.steady_ns() - last_ns
         if self.reader.note or silent_ns > max(_LONGEST_SILENCE_NS, 5e9 / self._channel.rate_hz):
             return self.reader.note or f'{self.reader.topic} is silent'
-        if self._error:
+        if self._error and self._clocks.steady_ns() - self._failed_ns < _ERROR_NS:
             return self._error
         if self.feed.unbelieved >= _MISMATCHES:
             return f'{self.reader.topic}: clock mismatch: its stamps are of another clock'
@@ -166,7 +171,16 @@ class TopicFeed:
         self._thread.call_later(wait_ns, self.feed.flush)
 
     def _fail(self, error: Exception) -> None:
-        self._error = f'{self.reader.topic}: cannot be encoded: {type(error).__name__}: {error}'
+        now_ns, before_ns = self._clocks.steady_ns(), self._failed_ns
+        self._failed_ns = now_ns
+        if not isinstance(error, BadMessage):
+            kind = type(error).__name__
+            self._error = f'{self.reader.topic}: cannot be encoded: {kind}: {error}'
+            self._bad_field = ''
+        elif error.field != self._bad_field or now_ns - before_ns >= _ERROR_NS:
+            # The same fault with other numbers, message by message, is told once.
+            self._error = f'{self.reader.topic}: not sent: {error}'
+            self._bad_field = error.field
 
 
 class Observations:
@@ -177,6 +191,7 @@ class Observations:
     :param thread: the thread that spins the node
     :param channels: channels by name; those that are no topics are passed over
     :param post: takes ``ObservationCaptured`` and ``FrameTreeChanged``, on any thread
+    :param max_payload_bytes: a larger payload is not sent; None for what streams usually take
     """
 
     def __init__(
@@ -187,6 +202,7 @@ class Observations:
         frames: FramesConfig,
         post: Callable[[Any], None],
         clocks: Clocks,
+        max_payload_bytes: int | None = None,
     ) -> None:
         if not clocks.uses_sim_time():
             clocks = replace(clocks, ros_ns=time.time_ns)  # the same time, cheaper to read
@@ -197,11 +213,15 @@ class Observations:
         self._said: dict[str, tuple[str, int]] = {}
         self._is_closed = False
         self.frames = Frames(node, thread, frames, post, clocks)
+        names = {tf_frame: name for name, tf_frame in frames.tf_frames.items()}
+        context = EncoderContext(names)
+        if max_payload_bytes is not None:
+            context = replace(context, max_payload_bytes=max_payload_bytes)
         for name, channel in channels.items():
             if not isinstance(channel, TopicChannel):
                 continue
             try:
-                self._feeds[name] = TopicFeed(node, thread, name, channel, post, clocks)
+                self._feeds[name] = TopicFeed(node, thread, name, channel, post, clocks, context)
             except (InterfaceMissing, NoEncoder) as error:
                 # The others work on; this one is told as unusable.
                 self._unusable[name] = str(error)

@@ -203,7 +203,7 @@ def test_a_type_that_is_not_installed_harms_only_its_own_channel() -> None:
     channels = {
         'proprio': topic_channel(),
         'odd': topic_channel(topic='odd', type='no_such_msgs/msg/Foo'),
-        'unknown': topic_channel(topic='text', type='std_msgs/msg/String'),
+        'unknown': topic_channel(topic='text', type='std_msgs/msg/Float32'),
     }
     with world(channels) as made:
         assert 'no_such_msgs' in made.note('odd')

@@ -1,12 +1,19 @@
 """Tests the rules between values: each finds what it is for, and nothing else."""
 
 from collections.abc import Callable
+import json
 from typing import Any
 
-from config_sample import ADAPTERS, drop, FakeAdapter, loaded, put, said
+from config_sample import ADAPTERS, drop, FakeAdapter, loaded, put, said, sample
 import pytest
 
-from awp_ros_bridge.config import LoadResult, Severity
+from awp_ros_bridge.config import (
+    ChannelFault,
+    load_text,
+    LoadResult,
+    Severity,
+    TopicChannel,
+)
 
 Json = dict[str, Any]
 INPUT = 'embodiments/arm_01/safety_inputs/0'
@@ -126,8 +133,9 @@ ERRORS = [
         'add embodiment, or declare one channel each',
     ),
     (
-        put('channels/proprio/modality', 'text/event+json'),
-        'channels.proprio.modality: a JointState is not text/event+json; write proprio/json',
+        put('channels/proprio/frame', 'bas'),
+        "channels.proprio.frame: frame 'bas' is not declared; add it to frames.include; "
+        "did you mean 'base'?",
     ),
     (
         put('frames/include/hand', 'tool0'),
@@ -383,3 +391,43 @@ def test_a_built_in_alone_in_its_group_is_doubtful() -> None:
         'give it the concurrency_group of the types it is for'
     ]
     assert result.config is not None
+
+
+class FakeEncoders:
+    """Encoders that need no ROS: one fault, a warning, and a size."""
+
+    def faults(self, channel: TopicChannel) -> list[ChannelFault]:
+        """Find something in the modality, and something that is missing."""
+        return [
+            ChannelFault(('modality',), 'it is wrong', 'mend it'),
+            ChannelFault((), 'it lacks units', 'add fields', ('fields',), is_warning=True),
+        ]
+
+    def schema(self, channel: TopicChannel) -> Json:
+        """Tell nothing."""
+        return {}
+
+    def largest_bytes(self, channel: TopicChannel) -> int | None:
+        """Tell the largest payload that would not pass."""
+        return 16_777_216 - 49
+
+
+def test_what_encoders_find_stands_at_its_line_beside_other_problems() -> None:
+    data = sample()
+    put('frames/include/hand', 'tool0')(data)
+    text = json.dumps(data, indent=1)
+    found = load_text(text, 'robot.yaml', encoders=FakeEncoders())
+    assert found.config is None
+    assert {p.path for p in found.problems} == {
+        'channels.proprio',
+        'channels.proprio.modality',
+        'channels.proprio.image',
+        'frames.include.hand',
+    }
+    by_path = {p.path: p for p in found.problems}
+    assert by_path['channels.proprio'].severity is Severity.WARNING
+    assert by_path['channels.proprio.modality'].what == 'it is wrong'
+    assert by_path['channels.proprio.image'].what == (
+        'an image has 16777167 bytes, the most that server.max_frame_bytes lets pass is 16777166'
+    )
+    assert all(p.line > 1 for p in found.problems)

@@ -9,7 +9,7 @@ from config_sample import ADAPTERS, config, drop, FakeAdapter, put
 from jsonschema import Draft202012Validator, ValidationError
 import pytest
 
-from awp_ros_bridge.config import BridgeConfig, load
+from awp_ros_bridge.config import BridgeConfig, ChannelFault, load, TopicChannel
 from awp_ros_bridge.engine.inputs import Meaning
 from awp_ros_bridge.manifest import build, declare, manifest_hash
 from awp_ros_bridge.manifest.channels import (
@@ -260,7 +260,23 @@ def test_a_transform_has_position_and_unit_quaternion() -> None:
         check(TF_SCHEMA, {'transforms': [{**transform, 'q': [0, 0, 1]}]})
 
 
-def test_other_types_are_told_with_their_units() -> None:
+class FakeEncoders:
+    """Encoders that need no ROS."""
+
+    def faults(self, channel: TopicChannel) -> list[ChannelFault]:
+        """Find nothing."""
+        return []
+
+    def schema(self, channel: TopicChannel) -> Json:
+        """Tell the type."""
+        return {'told': channel.type}
+
+    def largest_bytes(self, channel: TopicChannel) -> int | None:
+        """Leave it open."""
+        return None
+
+
+def test_the_schemas_of_other_types_are_those_of_their_encoders() -> None:
     def change(data: Json) -> None:
         data['channels']['power'] = {
             'topic': 'power',
@@ -279,9 +295,7 @@ def test_other_types_are_told_with_their_units() -> None:
         }
 
     channels = config(change).channels
-    assert payload_schema(channels['power']) == {
-        'x-ros2.type': 'sensor_msgs/msg/BatteryState',
-        'x-ros2.units': {'voltage': 'v'},
-        'type': 'object',
-    }
-    assert payload_schema(channels['camera']) == {'x-ros2.type': 'sensor_msgs/msg/CompressedImage'}
+    assert payload_schema(channels['power']) == {'x-ros2.type': 'sensor_msgs/msg/BatteryState'}
+    found = payload_schema(channels['camera'], FakeEncoders())
+    assert found == {'told': 'sensor_msgs/msg/CompressedImage'}
+    assert payload_schema(channels['arm_state'], FakeEncoders()) == EMBODIMENT_STATE_SCHEMA

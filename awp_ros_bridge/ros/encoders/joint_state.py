@@ -1,46 +1,41 @@
-"""
-Owns the encoders: serialized ROS message to AWP payload, one for each message type.
-
-The shapes are those of :mod:`awp_ros_bridge.manifest.channels`. An encoder belongs to one channel
-and one thread.
-"""
+"""Owns the encoding of sensor_msgs/msg/JointState, whose rate matters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, Self
 
 import orjson
 from rclpy.serialization import deserialize_message
 
-from awp_ros_bridge.manifest.channels import JOINT_STATE
+from awp_ros_bridge.config import TopicChannel
+from awp_ros_bridge.manifest.channels import JOINT_STATE, joint_state_schema
 from awp_ros_bridge.ros.cdr import JointStateReader, NotPlainCdr, Numbers
+from awp_ros_bridge.ros.encoders.base import Encoder, EncoderContext
 from awp_ros_bridge.ros.interfaces import load_interface
+
+Json = dict[str, Any]
 
 _TURNING = ('q_rad', 'dq_radps', 'tau_nm')
 _SLIDING = ('q_m', 'dq_mps', 'f_n')
 
 
-class NoEncoder(ValueError):
-    """A message type that no encoder knows, with those that are known."""
-
-
-class Encoder(Protocol):
-    """Turns serialized messages of one channel into payloads."""
-
-    def encode(self, raw: bytes) -> tuple[bytes, int | None]:
-        """Return the payload and the message's stamp in ns, None where it has none."""
-        ...
-
-
-class JointStateEncoder:
+class JointStateEncoder(Encoder):
     """
-    Encodes sensor_msgs/msg/JointState.
+    Positions, velocities and efforts of joints by name.
 
     All arrays are as long as the names; what is missing, not finite or of another unit is null.
 
     :param prismatic: joints that slide: their values go to the arrays in m, m/s and N
     """
+
+    types = (JOINT_STATE,)
+    modalities = ('proprio/json',)
+    keys = frozenset({'prismatic'})
+    summary = (
+        'All arrays are as long as `name`; what is missing, not finite or of another unit is '
+        'null. `prismatic` names the joints that slide; only then there are the last three arrays.'
+    )
 
     def __init__(self, prismatic: Sequence[str] = ()) -> None:
         self._has_sliding = bool(prismatic)
@@ -50,6 +45,16 @@ class JointStateEncoder:
         self._head = b''
         self._nulls: list[float | None] = []
         self._slides: tuple[int, ...] = ()
+
+    @classmethod
+    def make(cls, channel: TopicChannel, context: EncoderContext) -> Self:
+        """Make the encoder of a channel."""
+        return cls(channel.prismatic)
+
+    @classmethod
+    def schema(cls, channel: TopicChannel) -> Json:
+        """Return the schema of its payloads."""
+        return joint_state_schema(bool(channel.prismatic))
 
     def encode(self, raw: bytes) -> tuple[bytes, int | None]:
         """Return the payload and the stamp in ns."""
@@ -87,27 +92,6 @@ class JointStateEncoder:
             for index in self._slides:
                 slides[index], turns[index] = turns[index], None
         return body
-
-
-Factory = Callable[[Any], Encoder]
-
-#: Message type to what makes an encoder of a channel's configuration.
-FACTORIES: dict[str, Factory] = {
-    JOINT_STATE: lambda channel: JointStateEncoder(getattr(channel, 'prismatic', None) or ()),
-}
-
-
-def make_encoder(channel: Any) -> Encoder:
-    """
-    Make the encoder of a topic channel (``config.TopicChannel``).
-
-    :raises NoEncoder: no encoder knows the channel's type
-    """
-    factory = FACTORIES.get(channel.type)
-    if factory is None:
-        known = ', '.join(sorted(FACTORIES))
-        raise NoEncoder(f'no encoder for {channel.type}; there are encoders for {known}')
-    return factory(channel)
 
 
 def _deserialized(raw: bytes) -> tuple[int, tuple[str, ...], list[Numbers]]:

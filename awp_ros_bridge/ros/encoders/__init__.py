@@ -1,0 +1,1 @@
+"""Turns ROS messages into the payloads of observation channels, one message type a file."""
