@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from measured import inlined, reaction_table
+from observation_pages import conversion_table, encoder_pages, encoder_table, known_table
 
 from awp_ros_bridge.engine.transitions import RULES
 from awp_ros_bridge.ros.adapters.registry import infos
@@ -117,6 +118,12 @@ def _end(row: tuple[str, str | None] | None) -> str:
 PARTS = {
     REPOSITORY / 'README.md': {'adapters': adapter_table, 'reactions': reaction_table},
     REPOSITORY / 'docs' / 'adapters.md': {'adapters': adapter_pages},
+    REPOSITORY / 'docs' / 'observations.md': {
+        'types': encoder_table,
+        'encoders': encoder_pages,
+        'conversions': conversion_table,
+        'known': known_table,
+    },
     REPOSITORY / 'docs' / 'lifecycle.md': {
         'diagram': lambda: f'```mermaid\n{mermaid()}\n```',
         'rules': rules_table,

@@ -268,7 +268,10 @@ def test_points_that_are_not_finite_are_left_out() -> None:
 
 def test_a_cloud_without_points_is_an_empty_payload() -> None:
     empty = cloud(np.empty((0, 3)))
-    assert encoded(empty, topic('sensor_msgs/msg/PointCloud2', CLOUD, frame='laser')) == b''
+    channel = topic('sensor_msgs/msg/PointCloud2', CLOUD, frame='laser')
+    assert encoded(empty, channel) == b''
+    empty.point_step = 2**32 - 1
+    assert encoded(empty, channel) == b''
 
 
 def changed(**changes: Any) -> PointCloud2:

@@ -7,7 +7,9 @@ import json
 from typing import Any
 
 from encoder_rig import checked, CONFIG, problems, SETTINGS, topic
+from processes import REPOSITORY
 import pytest
+import yaml
 
 from awp_ros_bridge.config import load_text, TopicChannel
 from awp_ros_bridge.manifest.channels import declared_channels
@@ -143,6 +145,14 @@ def test_channels_that_can_be_encoded_are_declared_with_their_schema() -> None:
 def test_encoders_are_not_asked_where_ros_is_missing() -> None:
     data = {**CONFIG, 'channels': {'seen': {**SETTINGS, **IMAGE}}}
     assert load_text(json.dumps(data)).config is not None
+
+
+def test_the_configuration_in_the_document_loads() -> None:
+    text = (REPOSITORY / 'docs' / 'observations.md').read_text(encoding='utf-8')
+    shown = yaml.safe_load(text.partition('```yaml\n')[2].partition('```')[0])
+    arm = {**CONFIG['embodiments']['arm_01'], 'channels': list(shown['channels'])}
+    data = {**CONFIG, **shown, 'embodiments': {'arm_01': arm}}
+    assert load_text(json.dumps(data), encoders=registry()).problems == ()
 
 
 class Whistle(JsonEncoder):

@@ -10,7 +10,6 @@ import numpy as np
 
 from awp_ros_bridge.config import ChannelFault, TopicChannel
 from awp_ros_bridge.ros.encoders.base import BadMessage, EncoderContext, MessageEncoder
-from awp_ros_bridge.ros.encoders.values import NAME
 
 Json = dict[str, Any]
 Pixels = Any
@@ -41,16 +40,20 @@ def _as_it_is(pixels: Pixels) -> Pixels:
     return pixels
 
 
-def _reversed(pixels: Pixels) -> Pixels:
-    return pixels[..., ::-1]
+def _picking(*order: int) -> Callable[[Pixels], Pixels]:
+    """Return what takes channels in another order, one by one: rows are long, pixels are not."""
+
+    def convert(pixels: Pixels) -> Pixels:
+        found = np.empty((*pixels.shape[:2], len(order)), pixels.dtype)
+        for at, channel in enumerate(order):
+            found[..., at] = pixels[..., channel]
+        return found
+
+    return convert
 
 
-def _without_alpha(pixels: Pixels) -> Pixels:
-    return pixels[..., :3]
-
-
-def _reversed_without_alpha(pixels: Pixels) -> Pixels:
-    return pixels[..., 2::-1]
+_reversed = _picking(2, 1, 0)
+_without_alpha = _picking(0, 1, 2)
 
 
 def _grey(pixels: Pixels) -> Pixels:
@@ -70,14 +73,14 @@ CONVERSIONS: dict[str, dict[str, Callable[[Pixels], Pixels]]] = {
         'rgb8': _as_it_is,
         'bgr8': _reversed,
         'rgba8': _without_alpha,
-        'bgra8': _reversed_without_alpha,
+        'bgra8': _reversed,
         'mono8': _grey,
     },
     'bgr8': {
         'bgr8': _as_it_is,
         'rgb8': _reversed,
         'bgra8': _without_alpha,
-        'rgba8': _reversed_without_alpha,
+        'rgba8': _reversed,
         'mono8': _grey,
     },
     'mono16': {'mono16': _as_it_is},
@@ -224,13 +227,3 @@ def _cannot(encoding: str, wanted: str) -> str:
     if encoding in ('16UC1', '32FC1'):
         return f'{text}; if it is a depth image, declare format: depth32f'
     return f'{text}; let the camera or image_proc publish one of them'
-
-
-#: Schema of what is declared of an image channel, for the documents.
-DECLARED: Json = {
-    'width': {'type': 'integer', 'description': 'pixels of a row'},
-    'height': {'type': 'integer', 'description': 'rows'},
-    'format': {'enum': list(_PIXEL_BYTES), 'description': 'how a pixel is packed'},
-    'stride': {'type': 'integer', 'description': 'bytes from one row to the next'},
-    'frame': {**NAME, 'description': 'AWP frame of the camera, where the channel names one'},
-}

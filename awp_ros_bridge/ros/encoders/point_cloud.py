@@ -63,7 +63,6 @@ def _points(message: Any) -> Any:
     :raises BadMessage: a field is missing, or the numbers do not agree with the data
     """
     width, height, step = message.width, message.height, message.point_step
-    point = _point_type(message)
     if message.row_step < width * step:
         raise BadMessage(
             'row_step', f'is {message.row_step}; {width} points of {step} bytes need more'
@@ -75,7 +74,8 @@ def _points(message: Any) -> Any:
             f'{message.row_step * height}',
         )
     if not width * height:
-        return np.empty(0, point)
+        return np.empty(0, [(axis, 'f4') for axis in _AXES])
+    point = _point_type(message)
     rows = np.frombuffer(message.data, 'u1').reshape(height, message.row_step)
     return np.ascontiguousarray(rows[:, : width * step]).reshape(-1).view(point)
 
