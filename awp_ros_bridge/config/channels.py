@@ -28,7 +28,7 @@ Rate = Annotated[float, Gt(0), Le(10_000)]
 UnitSuffix = Literal[
     'm', 'rad', 's', 'ms', 'ns', 'mps', 'radps', 'mps2', 'radps2', 'n', 'nm', 'kg', 'hz',
     'pa', 'k', 'v', 'a', 'c', 't', 'j', 'w', 'none',
-    'deg', 'degps', 'rpm', 'mm', 'degc', 'bar', 'mv', 'ma',
+    'deg', 'degps', 'rpm', 'mm', 'degc', 'bar', 'mv', 'ma', 'percent',
 ]  # fmt: skip
 
 

@@ -18,6 +18,8 @@ class Conversion(NamedTuple):
     offset: float = 0.0
 
 
+NO_UNIT = 'none'
+
 #: Units that are not SI; AWP has SI only (AWP-UNI-001).
 CONVERSIONS = {
     'deg': Conversion('rad', math.pi / 180),
@@ -28,5 +30,5 @@ CONVERSIONS = {
     'bar': Conversion('pa', 1e5),
     'mv': Conversion('v', 1e-3),
     'ma': Conversion('a', 1e-3),
+    'percent': Conversion(NO_UNIT, 1e-2),
 }
-NO_UNIT = 'none'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from awp_ros_bridge.config import ImageConfig, TopicChannel
-from awp_ros_bridge.config.units import CONVERSIONS
+from awp_ros_bridge.config.units import CONVERSIONS, NO_UNIT
 from awp_ros_bridge.ros.encoders.base import Encoder
 from awp_ros_bridge.ros.encoders.by_fields import FieldsEncoder
 from awp_ros_bridge.ros.encoders.field_plan import KNOWN_UNITS
@@ -65,7 +65,8 @@ def conversion_table() -> str:
     for unit, (suffix, factor, offset) in CONVERSIONS.items():
         plus = f' + {offset:g}' if offset else ''
         times = '' if factor == 1 else f' times {factor:.6g}'
-        rows.append(f'| `{unit}` | `_{suffix}` | as it is{times}{plus} |')
+        ending = 'nothing' if suffix == NO_UNIT else f'`_{suffix}`'
+        rows.append(f'| `{unit}` | {ending} | as it is{times}{plus} |')
     return '\n'.join(rows).replace('as it is times', 'times').replace('as it is +', 'plus')
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import EntryPoint
 import json
+from pathlib import Path
 from typing import Any
 
 from encoder_rig import checked, CONFIG, problems, SETTINGS, topic
@@ -11,6 +12,7 @@ from processes import REPOSITORY
 import pytest
 import yaml
 
+from awp_ros_bridge.cli.main import main
 from awp_ros_bridge.config import load_text, TopicChannel
 from awp_ros_bridge.manifest.channels import declared_channels
 from awp_ros_bridge.ros.encoders.base import Encoder, EncoderContext, JsonEncoder
@@ -155,6 +157,19 @@ def test_the_configuration_in_the_document_loads() -> None:
     assert load_text(json.dumps(data), encoders=registry()).problems == ()
 
 
+def test_the_command_line_finds_them_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    channel = {**SETTINGS, 'type': 'sensor_msgs/msg/Joy', 'modality': 'proprio/json'}
+    file = tmp_path / 'robot.yaml'
+    file.write_text(json.dumps({**CONFIG, 'channels': {'seen': channel}}, indent=1))
+    assert main(['check', str(file)]) == 2
+    out = capsys.readouterr().out
+    assert f'{file}:' in out
+    assert 'Joy has numbers without a unit: axes: <unit>, buttons: <unit>' in out
+    assert '1 error' in out
+
+
 class Whistle(JsonEncoder):
     """An encoder of another package."""
 
@@ -209,4 +224,7 @@ def test_every_own_encoder_has_what_the_documents_tell() -> None:
 def test_large_messages_are_kept_few() -> None:
     cloud = topic(CLOUD['type'], CLOUD['modality'], frame='laser')
     assert make_encoder(cloud).most_kept == 4
+    grid = topic('nav_msgs/msg/OccupancyGrid', fields={'info': 'm', 'data': 'none'})
+    assert make_encoder(grid).most_kept == 8
+    assert make_encoder(topic('std_msgs/msg/String')).most_kept == 200
     assert make_encoder(topic('sensor_msgs/msg/JointState')).most_kept == 200

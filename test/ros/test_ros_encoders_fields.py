@@ -55,6 +55,7 @@ def test_a_unit_is_the_end_of_the_name_and_no_unit_is_none() -> None:
         ('bar', 1.0, 'data_pa', 1e5),
         ('mv', 500.0, 'data_v', 0.5),
         ('ma', 500.0, 'data_a', 0.5),
+        ('percent', 75.0, 'data', 0.75),
     ],
 )
 def test_what_is_not_si_becomes_si(unit: str, value: float, name: str, result: float) -> None:

@@ -57,14 +57,14 @@ class Encoder(ABC):
     :cvar modalities: AWP modalities that it can write; the first is the usual one.
     :cvar keys: keys of the channel that it uses beside those that every channel has.
     :cvar needs_frame: the channel has to name the AWP frame, since a message cannot.
-    :cvar most_kept: most messages that the middleware may keep for it; large ones are few.
+    :ivar most_kept: most messages that the middleware may keep for it; large ones are few.
     :cvar summary: what becomes of a message, one sentence for the documents.
     """
 
     types: ClassVar[tuple[str, ...]] = ()
     modalities: ClassVar[tuple[str, ...]] = JSON_MODALITIES
     keys: ClassVar[frozenset[str]] = frozenset()
-    most_kept: ClassVar[int] = 200
+    most_kept: int = 200
     summary: ClassVar[str] = ''
     instead: ClassVar[Mapping[str, str]] = {}
     """Modality that it cannot write to what to do about it."""

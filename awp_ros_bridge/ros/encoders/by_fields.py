@@ -14,6 +14,7 @@ from awp_ros_bridge.ros.interfaces import InterfaceMissing, load_interface
 Json = dict[str, Any]
 
 _MOST_NAMED = 12
+_FEW = 8  # grids and the like have megabytes
 
 
 class FieldsEncoder(JsonEncoder):
@@ -30,6 +31,7 @@ class FieldsEncoder(JsonEncoder):
         plan = planned(self._type, channel.fields or {})
         if plan.missing or plan.unused or plan.doubles:
             raise NoEncoder(f'no encoder for {channel.type}: its fields lack units')
+        self.most_kept = _FEW if plan.may_be_large else self.most_kept
         self._read = plan.read
         self._is_placed = plan.has_geometry
         self._own_frame = {'frame': channel.frame} if _needs_frame(channel, plan) else {}

@@ -73,6 +73,7 @@ class Plan:
     :ivar numbers: paths of all numbers that may have a unit.
     :ivar doubles: names that two fields would have.
     :ivar has_geometry: positions, rotations or vectors are among the fields.
+    :ivar may_be_large: lists of numbers without a bound are among the fields.
     """
 
     read: Read = lambda value, path, frame_of: {}
@@ -82,6 +83,7 @@ class Plan:
     numbers: list[str] = field(default_factory=list)
     doubles: list[str] = field(default_factory=list)
     has_geometry: bool = False
+    may_be_large: bool = False
 
 
 def planned(message_type: Any, units: Mapping[str, str]) -> Plan:
@@ -173,6 +175,8 @@ class _Maker:
         self, name: str, type_name: str, path: str, known: Mapping[str, str]
     ) -> tuple[str, Read, Json]:
         item, is_list = list_item(type_name)
+        is_unbounded = type_name.startswith('sequence<') and ',' not in type_name
+        self.plan.may_be_large |= is_unbounded and item in (*_INTEGERS, *_FLOATS, *_BYTES)
         if is_list and item in _BYTES:
             schema: Json = {'type': 'string', 'contentEncoding': 'base64'}
             return f'{name}_b64', _base64, schema
@@ -252,7 +256,7 @@ def _conversion(unit: str) -> tuple[str, float, float]:
         return '', 1, 0
     if unit in CONVERSIONS:
         suffix, factor, offset = CONVERSIONS[unit]
-        return f'_{suffix}', factor, offset
+        return '' if suffix == NO_UNIT else f'_{suffix}', factor, offset
     return f'_{unit}', 1, 0
 
 
