@@ -1,4 +1,4 @@
-"""Owns the processes of a demonstration cell: the embedded robot, guardian, bridge, their end."""
+"""Owns the processes of a demonstration cell: a simulated robot, guardian, bridge, their end."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DEFAULT_CONFIG = REPOSITORY / 'config' / 'sim_arm.yaml'
 
 NAMES = ('sim_robot', 'guardian', 'bridge')
+EMBEDDED_ROBOT = 'awp_ros_bridge.sim_robot'
 
 _START_S = 60.0
 _STOP_S = 10.0
@@ -120,6 +121,7 @@ def running_cell(
     *,
     config: Path = DEFAULT_CONFIG,
     port: int = 0,
+    robot_module: str = EMBEDDED_ROBOT,
     robot_parameters: Mapping[str, object] | None = None,
     bridge_arguments: Sequence[str] = (),
     audit: Path | None = None,
@@ -129,6 +131,7 @@ def running_cell(
 
     :param folder: for logs and ready files; must exist.
     :param port: port of the endpoint, 0 takes a free one.
+    :param robot_module: Python module whose process is the robot.
     :param robot_parameters: ROS parameters of the robot, by name.
     :raises CellError: one of them did not become ready.
     """
@@ -143,7 +146,7 @@ def running_cell(
     robot = _spawn(
         'sim_robot',
         [
-            'awp_ros_bridge.sim_robot',
+            robot_module,
             '--ready-file',
             str(folder / 'sim_robot.ready'),
             *(['--ros-args', *ros] if ros else []),

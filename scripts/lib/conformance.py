@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 
-from cell import CellError, DEFAULT_CONFIG, REPOSITORY, running_cell
+from cell import CellError, DEFAULT_CONFIG, EMBEDDED_ROBOT, REPOSITORY, running_cell
 from demo import look, wait_for_robot
 
 from awp_ros_bridge.manifest import manifest_hash
 
 FIXTURE = REPOSITORY / 'test' / 'conformance' / 'fixture.json'
 KEPT = REPOSITORY / 'docs' / 'conformance'
+ROBOTS = {'embedded': EMBEDDED_ROBOT, 'gazebo': 'gazebo_robot'}
 RUN_S = 900
 
 
@@ -55,7 +56,9 @@ def _rows(report: dict[str, object]) -> list[dict[str, object]]:
     return list(rows)  # type: ignore[call-overload]
 
 
-def run(mode: str, out: Path, only: list[str], config: Path, *, compare: bool) -> int:
+def run(
+    mode: str, out: Path, only: list[str], config: Path, *, robot: str, compare: bool
+) -> int:
     """Run the suite once; return 0 when nothing failed, warned or stayed untested."""
     out.mkdir(parents=True, exist_ok=True)
     suite = shutil.which('awp-conformance') or str(
@@ -63,10 +66,10 @@ def run(mode: str, out: Path, only: list[str], config: Path, *, compare: bool) -
     )
     with tempfile.TemporaryDirectory(prefix='awp-conformance-') as scratch:
         folder = Path(scratch)
-        with running_cell(folder, config=config) as cell:
+        with running_cell(folder, config=config, robot_module=ROBOTS[robot]) as cell:
             wait_for_robot(cell)
             manifest, _ = asyncio.run(look(cell))
-            say(f'awp-conformance {version("awp-conformance")} against {cell.url}')
+            say(f'awp-conformance {version("awp-conformance")} against {cell.url}, {robot} robot')
             command = [suite, 'world', cell.url, '--fixture', str(_fixture(folder, cell.audit))]
             command += ['--mode', mode, '--out', str(out)]
             command += [a for test in only for a in ('--only', test)]
@@ -140,6 +143,7 @@ def main() -> int:
     """Run it."""
     parser = argparse.ArgumentParser(prog='scripts/conformance', description=__doc__)
     parser.add_argument('--mode', default='streaming', choices=['streaming'])
+    parser.add_argument('--robot', default='embedded', choices=list(ROBOTS))
     parser.add_argument('--out', type=Path, help='folder for report.json, run.json and traces')
     parser.add_argument(
         '--keep', action='store_true', help='renew the report in docs/conformance by this run'
@@ -147,11 +151,15 @@ def main() -> int:
     parser.add_argument('--only', action='append', default=[], help='run only this test')
     parser.add_argument('--config', type=Path, default=DEFAULT_CONFIG)
     args = parser.parse_args()
+    if args.keep and args.robot != 'embedded':
+        parser.error('docs/conformance keeps the run with the embedded robot; leave out --keep')
     with tempfile.TemporaryDirectory(prefix='awp-conformance-out-') as scratch:
         try:
             out = args.out or Path(scratch)
             config = args.config.resolve()
-            status = run(args.mode, out, args.only, config, compare=not args.keep)
+            status = run(
+                args.mode, out, args.only, config, robot=args.robot, compare=not args.keep
+            )
             if args.keep and not args.only and status == 0:
                 for name in ('report.json', 'run.json'):
                     shutil.copy(out / name, KEPT / name)

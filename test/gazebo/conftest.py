@@ -1,7 +1,6 @@
 """Owns the fixtures of the tests in Gazebo: the cell of test/ros, with physics behind."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from importlib.util import find_spec
 import os
 from pathlib import Path
@@ -22,8 +21,7 @@ else:
 
     from bridge_cell import Cell
     from fixtures import peer, ros, ros_domain_id  # noqa: F401
-    from patience import run
-    from processes import BridgeProcess, GuardianProcess, SIM_ARM, StartedProcess
+    from gazebo_cell import running_in_gazebo
 
 
 _FIGURES: list[str] = []
@@ -62,22 +60,5 @@ def cell(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> 'Iterator[Cell]':
     """Run the robot in Gazebo, and bridge and guardian with the embedded robot's configuration."""
-    folder = tmp_path_factory.mktemp('gazebo_cell')
-    guardian = GuardianProcess(folder)
-    bridge = BridgeProcess(folder, 'bridge', SIM_ARM, log_level='debug')
-    robot = StartedProcess(
-        [sys.executable, '-m', 'gazebo_robot', '--ready-file', '{ready_file}'],
-        folder,
-        'gazebo_robot',
-    )
-    try:
-        robot.wait_ready(60.0)
-        bridge.wait_ready()
-        started = Cell(robot, bridge, folder, guardian)
-        run(started.warm_up())
+    with running_in_gazebo(tmp_path_factory.mktemp('gazebo_cell')) as started:
         yield started
-    finally:
-        for process in (bridge, robot):
-            with suppress(RuntimeError):
-                process.stop(8.0)
-        guardian.end()

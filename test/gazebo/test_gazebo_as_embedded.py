@@ -21,7 +21,10 @@ from test_bridge_stops import (
     test_an_e_stop_while_a_cancel_is_under_way_outranks_it,
     test_silence_of_the_safety_topics_forbids_motion_until_they_speak,
 )
-from test_examples import test_the_example_moves_the_arm
+from test_examples import (
+    test_the_example_moves_the_arm,
+    test_the_public_demonstration_runs_to_its_end,
+)
 
 __all__ = [
     'tap',
@@ -38,4 +41,5 @@ __all__ = [
     'test_silence_of_the_safety_topics_forbids_motion_until_they_speak',
     'test_the_example_moves_the_arm',
     'test_the_gripper_moves_for_another_session_while_the_arm_moves',
+    'test_the_public_demonstration_runs_to_its_end',
 ]

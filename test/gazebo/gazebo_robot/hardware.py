@@ -13,10 +13,11 @@ from gazebo_robot.ignition import IgnitionNode
 from gazebo_robot.messages import message_class
 from gazebo_robot.server import GazeboServer
 from gazebo_robot.transport import GazeboClient, TransportError
-from gazebo_robot.world import MODEL, world_of
+from gazebo_robot.world import MODEL, SENSED_JOINT, world_of
 
 _LOAD_S = 30.0
 _TRIES = 5
+_SAME = 1e-7
 _STRING = 4  # gazebo.msgs.Any.STRING
 _TIME_ITEM = 'data://world/default?p=time/sim_time'
 _COMMANDS = f'/{MODEL}/joint_cmd'
@@ -50,7 +51,11 @@ class Gains:
 
 
 class GazeboJoints:
-    """A running world with the robot in it, and its joints; one thread may use it."""
+    """
+    A running world with the robot in it, and its joints; one thread may use it.
+
+    :ivar force: what the force sensor at the wrist says
+    """
 
     def __init__(
         self, urdf: str, home: Mapping[str, float], gains: Sequence[Gains], folder: Path
@@ -74,6 +79,7 @@ class GazeboJoints:
         self._ignition = IgnitionNode(self.server.partition)
         self._clients: list[GazeboClient] = []
         self._items: dict[str, tuple[str, int]] = {}
+        self._told: dict[str, list[float]] = {}
         try:
             self._connect(gains)
         except (RuntimeError, OSError) as error:
@@ -104,7 +110,11 @@ class GazeboJoints:
     ) -> None:
         """Tell the drives where to be, how fast to go there, and the effort to add."""
         rows = zip(self._names, self._home, positions, velocities, efforts, strict=True)
-        for name, home, position, velocity, effort in rows:
+        for name, home, *told in rows:
+            if not _differs(told, self._told.get(name)):
+                continue  # a drive keeps what it was told
+            self._told[name] = told
+            position, velocity, effort = told
             message = self._joint_cmd(name=f'{MODEL}::{name}')
             message.position.target_optional.data = position - home
             message.velocity.target_optional.data = velocity
@@ -117,12 +127,13 @@ class GazeboJoints:
 
     def reset(self) -> None:
         """Put everything back to where it began, at time zero; the world goes on."""
+        self._told.clear()
         message = self._control_type()
         message.reset.all = True
         self._control.send(message)
 
     def push(self, force_n: Sequence[float], torque_nm: Sequence[float]) -> None:
-        """Push the last link of the arm, in the frame of the world, for one step of 1 ms."""
+        """Push the last link of the arm, in its own axes, for one step of 1 ms."""
         message = self._wrench_type()
         message.force.x, message.force.y, message.force.z = force_n
         message.torque.x, message.torque.y, message.torque.z = torque_nm
@@ -145,6 +156,8 @@ class GazeboJoints:
                 self._control = client.offer('/gazebo/default/world_control', _CONTROL_TYPE)
                 topic = f'/gazebo/default/{MODEL}/link_6/wrench'
                 self._push = client.offer(topic, 'gazebo.msgs.Wrench')
+                topic = f'/gazebo/default/{MODEL}/{SENSED_JOINT}/ft/wrench'
+                self.force = client.subscribe(topic, 'gazebo.msgs.WrenchStamped')
                 return
             except TransportError:
                 client.close()
@@ -194,3 +207,7 @@ class GazeboJoints:
                 rows[kind][index] = param.value.double_value
         positions = (p + h for p, h in zip(rows['position'], self._home, strict=True))
         return Measured(sim_ns, tuple(positions), tuple(rows['velocity']))
+
+
+def _differs(told: Sequence[float], before: Sequence[float] | None) -> bool:
+    return before is None or any(abs(a - b) > _SAME for a, b in zip(told, before, strict=True))

@@ -13,7 +13,7 @@ from awp_ros_bridge.kinematics import JointSample
 from awp_ros_bridge.sim_robot.motion import JointMotion, MotionMode
 from awp_ros_bridge.sim_robot.plant import JointLimits, JointPlant
 
-_STILL_RADPS = 1e-3
+_STILL_RADPS = 5e-3
 _REFERENCE_STILL_RADPS = 1e-4
 _SETTLED_RAD = 5e-6
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 import time
 
-from geometry_msgs.msg import Wrench
+from geometry_msgs.msg import Wrench, WrenchStamped
 from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool
 
@@ -23,9 +23,12 @@ from awp_ros_bridge.sim_robot.description import (
     GRIPPER_JOINT,
     GRIPPER_MIRROR_JOINT,
     load_urdf,
+    TIP_FRAME,
 )
 from awp_ros_bridge.sim_robot.node import SimRobot
+from awp_ros_bridge.sim_robot.rate import Rate
 from gazebo_robot.drives import DriveModel
+from gazebo_robot.force_sensor import ForceSensor
 from gazebo_robot.hardware import GazeboJoints, Measured
 from gazebo_robot.motion import PhysicalMotion
 
@@ -33,6 +36,7 @@ _PUSH_LASTS_S = 1.0
 _MOST_PUSHED_MS = 20.0
 _RESET_LATE_NS = 500_000_000
 _ARM = len(ARM_JOINTS)
+_CLOCK_HZ = 100.0
 
 
 class GazeboRobot(SimRobot):
@@ -57,8 +61,11 @@ class GazeboRobot(SimRobot):
         self._reset_since_ns: int | None = None
         self._push = Wrench()
         self._push_ends_s = 0.0
+        self._force = ForceSensor(urdf, tuple(home), TIP_FRAME)
+        self._clock_rate = Rate(_CLOCK_HZ)
         super().__init__(PhysicalMotion)
         self._clock_topic = self.create_publisher(Clock, '/clock', 1)
+        self._force_topic = self.create_publisher(WrenchStamped, 'ft_sensor/wrench', 10)
         self.create_service(SetBool, 'sim/pause', self._on_pause)
         self.create_subscription(Wrench, 'sim/push', self._on_push, 10)
         self._command()
@@ -70,8 +77,11 @@ class GazeboRobot(SimRobot):
         return self._is_new
 
     def advance_joints(self, now_ns: int) -> float:
-        """Take what was measured and move what the drives are told by as much time."""
-        del now_ns  # the robot's time is that of the simulation
+        """
+        Take what was measured and move what the drives are told by as much time.
+
+        :param now_ns: paces what is told; the joints' time is that of the simulation
+        """
         measured = self.joints.read()
         self._is_new = measured is not None
         if measured is None:
@@ -87,9 +97,9 @@ class GazeboRobot(SimRobot):
             motion.advance(measured.sim_ns)
         self._command()
         self._keep_pushing(elapsed_s)
-        clock = Clock()
-        clock.clock.sec, clock.clock.nanosec = divmod(measured.sim_ns, 1_000_000_000)
-        self._clock_topic.publish(clock)
+        if self._clock_rate.is_due(now_ns):
+            self._tell_time()
+            self._tell_force()
         return elapsed_s
 
     def reset_joints(self) -> None:
@@ -116,6 +126,24 @@ class GazeboRobot(SimRobot):
         velocities.append(velocities[-1])
         loads = self._drives.loads(self._measured.positions, velocities)
         self.joints.command(positions, velocities, loads)
+
+    def _tell_time(self) -> None:
+        clock = Clock()
+        clock.clock.sec, clock.clock.nanosec = divmod(self._measured.sim_ns, 1_000_000_000)
+        self._clock_topic.publish(clock)
+
+    def _tell_force(self) -> None:
+        wrench = self._force.wrench(self.joints.force, self._measured.positions)
+        if wrench is None:
+            return
+        message = WrenchStamped()
+        message.header.stamp = self.get_clock().now().to_msg()
+        message.header.frame_id = TIP_FRAME
+        for vector, values in zip(
+            (message.wrench.force, message.wrench.torque), wrench, strict=True
+        ):
+            vector.x, vector.y, vector.z = values
+        self._force_topic.publish(message)
 
     def _keep_pushing(self, elapsed_s: float) -> None:
         """Give the last link the impulse of a steady push, since Gazebo takes forces by step."""

@@ -15,6 +15,11 @@ import numpy as np
 import pinocchio as pin
 
 MODEL = 'arm'
+SENSED_JOINT = 'joint_6'
+# A block to press onto: middle of its upper face in the world, and its edges. No move whose tip
+# stays 0.1 m above the work surface comes near it.
+BLOCK_TOP_M = (0.3, -0.2, 0.65)
+_BLOCK_M = (0.2, 0.2, 0.65)
 _HEAD = """<?xml version="1.0"?>
 <sdf version="1.6"><world name="default">
 <gravity>0 0 -9.81</gravity>
@@ -25,6 +30,16 @@ _HEAD = """<?xml version="1.0"?>
 <geometry><plane><normal>0 0 1</normal><size>20 20</size></plane></geometry></collision></link>
 </model>
 """
+_FORCE_SENSOR = (
+    '<sensor name="ft" type="force_torque"><always_on>1</always_on><update_rate>1000</update_rate>'
+    '<force_torque><frame>child</frame><measure_direction>child_to_parent</measure_direction>'
+    '</force_torque></sensor>'
+)
+# Firm and a little slippery: what presses onto it comes to rest.
+_BLOCK_SURFACE = (
+    '<surface><contact><ode><kp>1000000</kp><kd>2000</kd><max_vel>0.05</max_vel></ode></contact>'
+    '<friction><ode><mu>0.2</mu><mu2>0.2</mu2></ode></friction></surface>'
+)
 _DAMPING = {'revolute': 0.5, 'prismatic': 5.0}
 
 
@@ -39,7 +54,7 @@ def world_of(urdf: str, home: Mapping[str, float]) -> str:
     parts = [_HEAD, f'<model name="{MODEL}">']
     parts += (_link(link, placed) for link in root.iter('link') if _mass(link) is not None)
     parts += _joints(root, home)
-    parts.append('</model></world></sdf>\n')
+    parts += ('</model>', _block(), '</world></sdf>\n')
     return '\n'.join(parts)
 
 
@@ -106,8 +121,20 @@ def _joints(root: ET.Element, home: Mapping[str, float]) -> Iterator[str]:
         yield (
             f'<joint name="{name}" type="{kind}">{ends}<axis><xyz>{axis.get("xyz")}</xyz>'
             f'<limit><lower>{low}</lower><upper>{high}</upper><effort>{limit.get("effort")}</effort>'
-            f'</limit><dynamics><damping>{_DAMPING[kind]}</damping></dynamics></axis></joint>'
+            f'</limit><dynamics><damping>{_DAMPING[kind]}</damping></dynamics></axis>'
+            f'{_FORCE_SENSOR if name == SENSED_JOINT else ""}</joint>'
         )
+
+
+def _block() -> str:
+    size = ' '.join(map(str, _BLOCK_M))
+    x, y, top = BLOCK_TOP_M
+    pose = f'{x} {y} {top - _BLOCK_M[2] / 2} 0 0 0'
+    return (
+        f'<model name="block"><static>true</static><pose>{pose}</pose>'
+        f'<link name="link"><collision name="box"><geometry><box><size>{size}</size></box>'
+        f'</geometry>{_BLOCK_SURFACE}</collision></link></model>'
+    )
 
 
 def _mass(link: ET.Element) -> str | None:
