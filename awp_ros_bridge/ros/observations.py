@@ -26,7 +26,7 @@ _REVIEW_NS = 1_000_000_000
 _LOG_AGAIN_NS = 30_000_000_000
 _LONGEST_SILENCE_NS = 2_000_000_000
 _DEPTHS = {'reliable': 200, 'latest-wins': 50}
-_ERROR_NS = 5_000_000_000  # what could not be sent is told for so long
+_ERROR_NS = 5_000_000_000  # what could not be sent is told for so long at least
 # A topic this much faster than the wanted rate is looked at only when a frame is due.
 _POLL_ABOVE = 2.5
 _FOLLOW_BELOW = 1.5
@@ -67,7 +67,7 @@ class TopicFeed:
         self._clocks = clocks
         self._error = ''
         self._bad_field = ''
-        self._failed_ns = 0
+        self._failed_ns = self._failed_count = 0
         message_type = load_interface(channel.type)
         encoder = make_encoder(channel, context)
         self.feed = ChannelFeed(name, encoder.encode, post, clocks, self._hold, self._fail)
@@ -117,11 +117,14 @@ class TopicFeed:
         last_ns = self.feed.last_arrival_ns
         if last_ns is None:
             return self.reader.note or f'nothing heard on {self.reader.topic} yet'
-        silent_ns = self._clocks.steady_ns() - last_ns
-        if self.reader.note or silent_ns > max(_LONGEST_SILENCE_NS, 5e9 / self._channel.rate_hz):
-            return self.reader.note or f'{self.reader.topic} is silent'
-        if self._error and self._clocks.steady_ns() - self._failed_ns < _ERROR_NS:
+        now_ns = self._clocks.steady_ns()
+        if self.reader.note:
+            return self.reader.note
+        is_last = self.feed.count == self._failed_count
+        if self._error and (is_last or now_ns - self._failed_ns < _ERROR_NS):
             return self._error
+        if now_ns - last_ns > max(_LONGEST_SILENCE_NS, 5e9 / self._channel.rate_hz):
+            return f'{self.reader.topic} is silent'
         if self.feed.unbelieved >= _MISMATCHES:
             return f'{self.reader.topic}: clock mismatch: its stamps are of another clock'
         return ''
@@ -172,10 +175,10 @@ class TopicFeed:
 
     def _fail(self, error: Exception) -> None:
         now_ns, before_ns = self._clocks.steady_ns(), self._failed_ns
-        self._failed_ns = now_ns
+        self._failed_ns, self._failed_count = now_ns, self.feed.count
         if not isinstance(error, BadMessage):
-            kind = type(error).__name__
-            self._error = f'{self.reader.topic}: cannot be encoded: {kind}: {error}'
+            text = ' '.join(f'{type(error).__name__}: {error}'.split())
+            self._error = f'{self.reader.topic}: cannot be encoded: {text}'
             self._bad_field = ''
         elif error.field != self._bad_field or now_ns - before_ns >= _ERROR_NS:
             # The same fault with other numbers, message by message, is told once.

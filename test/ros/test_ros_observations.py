@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Any
 
+from geometry_msgs.msg import PoseStamped
 from observation_world import (
     BEST_EFFORT,
     JOINTS,
@@ -23,6 +24,8 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from awp_ros_bridge.config import FramesConfig
+from awp_ros_bridge.ros import observations
 from awp_ros_bridge.ros.observations import Pace
 
 pytestmark = pytest.mark.usefixtures('ros_domain_id')
@@ -239,6 +242,29 @@ def test_an_encoder_that_raises_harms_only_its_own_channel(
         publish_until(publisher, joint_state, made.samples, 'the good channel')
         publish_until(publisher, joint_state, lambda: 'bad data' in made.note('broken'), 'note')
         assert not made.samples('broken')
+
+
+def test_what_is_not_sent_is_told_until_something_better_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(observations, '_ERROR_NS', 1)
+    channels = {'place': topic_channel(topic='place', type='geometry_msgs/msg/PoseStamped')}
+    with world(channels, FramesConfig(include={'base': 'base_link'})) as made:
+        publisher = made.talker.create_publisher(PoseStamped, 'place', LATCHED)
+        pose = PoseStamped()
+        pose.header.frame_id = 'nowhere'
+        publisher.publish(pose)
+        made.observations.demand('place', 10.0, True)
+        told = "/place: not sent: header.frame_id is 'nowhere', no frame of the tree"
+        wait_for(lambda: told in made.note('place'), 'the reason')
+        reader = made.observations._feeds['place'].reader
+        time.sleep(0.05)
+        assert told in made.note('place')  # nothing came since, so nothing was delivered
+        assert not reader.note
+        pose.header.frame_id = 'base_link'
+        publish_until(publisher, pose, lambda: made.samples('place'), 'a pose')
+        wait_for(lambda: not made.note('place'), 'it delivers')
+        assert made.payloads('place')[0]['frame'] == 'base'
 
 
 def test_silence_is_told_and_ends() -> None:
