@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field
 
 from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, Text
+from awp_ros_bridge.config.problems import Finding
 
 Json = dict[str, Any]
 Preemption = Literal['queue', 'replace', 'reject']
@@ -42,6 +43,10 @@ class AdapterInfo(Protocol):
     @property
     def limits_checked(self) -> Callable[[Json], frozenset[str]]:
         """The limits it proves on a goal with these options: spatial, max_velocity_mps."""
+
+    @property
+    def option_findings(self) -> Callable[[Json], Sequence[Finding]]:
+        """What is wrong with the options, each with its path inside them."""
 
 
 Adapters = Mapping[str, AdapterInfo]

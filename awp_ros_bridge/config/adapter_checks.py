@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from awp_ros_bridge.config.actions import Adapters
 from awp_ros_bridge.config.model import BridgeConfig
@@ -33,10 +34,11 @@ def interfaces_suit(config: BridgeConfig, adapters: Adapters) -> Findings:
         for key in ('ros_action', 'ros_service'):
             wanted, given = key == _KEYS.get(info.kind), getattr(action, key) is not None
             if wanted and not given:
+                served = f' of type {info.ros_type}' if info.ros_type else ''
                 yield Finding(
                     ('actions', name),
                     f'adapter {action.adapter!r} needs {key}',
-                    f'add {key}: the name of the server of type {info.ros_type}',
+                    f'add {key}: the name of the server{served}',
                     refers=('actions', name, key),
                 )
             if given and not wanted:
@@ -77,6 +79,11 @@ def options_suit(config: BridgeConfig, adapters: Adapters) -> Findings:
     for name, action in config.actions.items():
         info = adapters.get(action.adapter)
         if info is None:
+            continue
+        findings = info.option_findings(action.options)
+        for each in findings:
+            yield replace(each, path=('actions', name, 'options', *each.path))
+        if any(each.severity is Severity.ERROR for each in findings):
             continue
         try:
             info.params_schema(action.options)

@@ -141,6 +141,7 @@ JsonPointer = Annotated[str, AfterValidator(_json_pointer), Word('JSON pointer')
 Identifier = Annotated[str, AfterValidator(_identifier), Word('AWP identifier')]
 Modality = Annotated[str, AfterValidator(_modality), Word('AWP modality')]
 RosName = Annotated[str, AfterValidator(_ros_name), Word('ROS name')]
+ActionType = Annotated[str, _interface('action'), Word('ROS action type')]
 MessageType = Annotated[str, _interface('msg'), Word('ROS message type')]
 ServiceType = Annotated[str, _interface('srv'), Word('ROS service type')]
 FieldPath = Annotated[str, AfterValidator(_field_path), Word('field path')]

@@ -33,22 +33,25 @@ def data_path(loc: Sequence[str | int], data: Any, kind: str) -> Path:
     return tuple(path)
 
 
-def known_keys(path: Path, data: Any, unknown: str | int = '') -> list[str]:
+def known_keys(
+    path: Path, data: Any, unknown: str | int = '', root: type[StrictModel] = BridgeConfig
+) -> list[str]:
     """
     Return the keys that may stand in the mapping at this path.
 
     :param unknown: a key that was refused there: members of a union that know it are not meant.
+    :param root: the model of the whole.
     """
     found: set[str] = set()
-    for model in _models_at(path, data):
+    for model in _models_at(path, data, root):
         keys = {field.alias or name for name, field in model.model_fields.items()}
         if unknown not in keys:
             found |= keys
     return sorted(found)
 
 
-def _models_at(path: Path, data: Any) -> Iterator[type[StrictModel]]:
-    kinds: list[Any] = [BridgeConfig]
+def _models_at(path: Path, data: Any, root: type[StrictModel]) -> Iterator[type[StrictModel]]:
+    kinds: list[Any] = [root]
     for part in path:
         kinds = [inner for kind in kinds for inner in _step(kind, part)]
         data = _inside(data, part)

@@ -1,9 +1,9 @@
 """
 Owns the strict way from JSON values to ROS messages.
 
-Nothing is guessed: an unknown field, a missing field, a number of the wrong kind or range, and a
-number that is not finite are refused with the path of the field. Only an integer may stand where
-ROS wants a floating point number.
+Nothing is guessed: an unknown field, a number of the wrong kind or range or one that is not
+finite, and a list of a wrong length are refused with the path of the field. Only an integer may
+stand where ROS wants a floating point number.
 """
 
 from __future__ import annotations
@@ -13,21 +13,7 @@ from difflib import get_close_matches
 import math
 from typing import Any
 
-from awp_ros_bridge.ros.interfaces import load_interface
-
-_INTEGERS = {
-    'int8': (-(2**7), 2**7 - 1),
-    'uint8': (0, 2**8 - 1),
-    'char': (0, 2**8 - 1),
-    'octet': (0, 2**8 - 1),
-    'int16': (-(2**15), 2**15 - 1),
-    'uint16': (0, 2**16 - 1),
-    'int32': (-(2**31), 2**31 - 1),
-    'uint32': (0, 2**32 - 1),
-    'int64': (-(2**63), 2**63 - 1),
-    'uint64': (0, 2**64 - 1),
-}
-_LARGEST_FLOAT = {'float': 3.4028234663852886e38, 'double': math.inf}
+from awp_ros_bridge.ros.interfaces import INTEGERS, LARGEST_FLOAT, load_interface
 
 
 class ValueRefused(ValueError):
@@ -42,43 +28,50 @@ class ValueRefused(ValueError):
         self.path = path
 
 
-def to_message(message_type: Any, value: Any, path: str = 'goal') -> Any:
+def fill(message: Any, value: Any, path: str = 'goal') -> Any:
     """
-    Make a message of a JSON object.
+    Fill some fields of a message, nested ones and list items too; the others keep their defaults.
 
-    :param message_type: the class of the message
-    :param path: name of the value in what is refused
     :raises ValueRefused: the first field that does not fit
     """
     if not isinstance(value, dict):
         raise ValueRefused(path, f'an object is needed, not {_say(value)}')
-    fields = message_type.get_fields_and_field_types()
-    for key in value:
-        if key not in fields:
-            raise ValueRefused(f'{path}.{key}', f'unknown field{_near(key, list(fields))}')
-    message = message_type()
-    for field, kind in zip(fields, message_type.SLOT_TYPES, strict=True):
-        at = f'{path}.{field}'
-        if field not in value:
-            if field == 'structure_needs_at_least_one_member':
-                continue
-            raise ValueRefused(at, f'missing; {message_type.__name__} needs it')
-        setattr(message, field, _field(kind, value[field], at))
+    kinds = dict(zip(message.get_fields_and_field_types(), message.SLOT_TYPES, strict=True))
+    for name, inner in value.items():
+        at = f'{path}.{name}'
+        if name not in kinds:
+            raise ValueRefused(at, f'unknown field{_near(name, list(kinds))}')
+        kind = kinds[name]
+        if hasattr(kind, 'namespaces'):
+            fill(getattr(message, name), inner, at)
+        elif hasattr(getattr(kind, 'value_type', None), 'namespaces'):
+            setattr(message, name, _filled(kind, inner, at))
+        else:
+            setattr(message, name, _field(kind, inner, at))
     return message
+
+
+def _filled(kind: Any, value: Any, path: str) -> list[Any]:
+    """Return the messages of a list."""
+    _check_length(kind, value, path)
+    item = load_interface('/'.join((*kind.value_type.namespaces, kind.value_type.name)))
+    return [fill(item(), each, f'{path}[{i}]') for i, each in enumerate(value)]
 
 
 def _field(kind: Any, value: Any, path: str) -> Any:
     if hasattr(kind, 'value_type'):
         return _list(kind, value, path)
-    if hasattr(kind, 'namespaces'):
-        nested = load_interface('/'.join((*kind.namespaces, kind.name)))
-        return to_message(nested, value, path)
     if hasattr(kind, 'typename'):
         return _basic(kind.typename, value, path)
     return _text(value, path, getattr(kind, 'maximum_size', None))
 
 
 def _list(kind: Any, value: Any, path: str) -> Any:
+    _check_length(kind, value, path)
+    return [_field(kind.value_type, item, f'{path}[{i}]') for i, item in enumerate(value)]
+
+
+def _check_length(kind: Any, value: Any, path: str) -> None:
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         raise ValueRefused(path, f'a list is needed, not {_say(value)}')
     size, most = getattr(kind, 'size', None), getattr(kind, 'maximum_size', None)
@@ -86,7 +79,6 @@ def _list(kind: Any, value: Any, path: str) -> Any:
         raise ValueRefused(path, f'{size} items are needed, not {len(value)}')
     if most is not None and len(value) > most:
         raise ValueRefused(path, f'{most} items at most, not {len(value)}')
-    return [_field(kind.value_type, item, f'{path}[{i}]') for i, item in enumerate(value)]
 
 
 def _basic(name: str, value: Any, path: str) -> Any:
@@ -96,9 +88,9 @@ def _basic(name: str, value: Any, path: str) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueRefused(path, f'a number is needed, not {_say(value)}')
-    if name in _LARGEST_FLOAT:
+    if name in LARGEST_FLOAT:
         return _float(name, value, path)
-    low, high = _INTEGERS[name]
+    low, high = INTEGERS[name]
     if not isinstance(value, int):
         raise ValueRefused(path, f'an integer is needed, not {_say(value)}')
     if not low <= value <= high:
@@ -113,7 +105,7 @@ def _float(name: str, value: float, path: str) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise ValueRefused(path, f'a finite number is needed, not {number}')
-    if abs(number) > _LARGEST_FLOAT[name]:
+    if abs(number) > LARGEST_FLOAT[name]:
         raise ValueRefused(path, f'{value} is outside the range of {name}')
     return number
 

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
+import math
 import os
 import re
 from typing import Any
 
+from awp_ros_bridge.manifest.field_types import (
+    Constant,
+    FieldType,
+    ListType,
+    MessageType,
+    ScalarType,
+)
+
+_CONSTANT = re.compile(r'^[A-Z][A-Z0-9_]*$')
 _NAME = re.compile(r'^([a-z][a-z0-9_]*)/(msg|srv|action)/([A-Z][A-Za-z0-9]*)$')
 
 
@@ -72,6 +82,72 @@ def _fields(message_type: Any, prefix: str) -> Iterator[FieldDescription]:
             package, name = item.split('/')
             nested = load_interface(f'{package}/msg/{name}')
             yield from _fields(nested, f'{path}[].' if is_list else f'{path}.')
+
+
+INTEGERS = {
+    'int8': (-(2**7), 2**7 - 1),
+    'uint8': (0, 2**8 - 1),
+    'char': (0, 2**8 - 1),
+    'octet': (0, 2**8 - 1),
+    'int16': (-(2**15), 2**15 - 1),
+    'uint16': (0, 2**16 - 1),
+    'int32': (-(2**31), 2**31 - 1),
+    'uint32': (0, 2**32 - 1),
+    'int64': (-(2**63), 2**63 - 1),
+    'uint64': (0, 2**64 - 1),
+}
+LARGEST_FLOAT = {'float': 3.4028234663852886e38, 'double': math.inf}
+PLACEHOLDER = 'structure_needs_at_least_one_member'  # what rosidl puts into an empty message
+
+
+@cache
+def message_type(message_class: Any) -> MessageType:
+    """
+    Describe a message class as plain data: fields, ranges, lengths, constants.
+
+    :raises InterfaceMissing: the type of a field is not installed
+    """
+    names = message_class.get_fields_and_field_types()
+    package, kind = message_class.__module__.split('.')[:2]
+    return MessageType(
+        name=f'{package}/{kind}/{message_class.__name__}',
+        fields={
+            name: _field_type(slot)
+            for name, slot in zip(names, message_class.SLOT_TYPES, strict=True)
+            if name != PLACEHOLDER
+        },
+        constants=_constants(message_class),
+    )
+
+
+def _constants(message_class: Any) -> dict[str, Constant]:
+    found: dict[str, Constant] = {}
+    for name, value in vars(message_class).items():
+        if not _CONSTANT.match(name) or name.endswith('__DEFAULT'):
+            continue
+        if isinstance(value, bytes) and len(value) == 1:
+            found[name] = value[0]
+        elif isinstance(value, bool | int | float | str):
+            found[name] = value
+    return found
+
+
+def _field_type(slot: Any) -> FieldType:
+    if hasattr(slot, 'value_type'):
+        item = _field_type(slot.value_type)
+        assert not isinstance(item, ListType)  # IDL has no lists of lists
+        return ListType(item, getattr(slot, 'size', None), getattr(slot, 'maximum_size', None))
+    if hasattr(slot, 'namespaces'):
+        return message_type(load_interface('/'.join((*slot.namespaces, slot.name))))
+    if not hasattr(slot, 'typename'):
+        return ScalarType('text', 'string', most_bytes=getattr(slot, 'maximum_size', None))
+    name = slot.typename
+    if name in INTEGERS:
+        low, high = INTEGERS[name]
+        return ScalarType('integer', name, low=low, high=high)
+    if name in LARGEST_FLOAT:
+        return ScalarType('float', name, largest=LARGEST_FLOAT[name])
+    return ScalarType('boolean', name)
 
 
 def list_item(type_name: str) -> tuple[str, bool]:

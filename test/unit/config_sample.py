@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import copy
 from dataclasses import dataclass, field
 import json
@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from awp_ros_bridge.config import BridgeConfig, load_text, LoadResult
+from awp_ros_bridge.config.problems import Finding
 
 Json = dict[str, Any]
 
@@ -144,6 +145,11 @@ class FakeAdapter:
         if 'speed' in options and not isinstance(options['speed'], float):
             raise ValueError('speed must be a number')
         return self.limits
+
+    def option_findings(self, options: Json) -> Sequence[Finding]:
+        if 'speed' in options and options['speed'] == 0.0:
+            return (Finding(('speed',), '0 m/s never arrives', 'raise it'),)
+        return ()
 
 
 ADAPTERS = {

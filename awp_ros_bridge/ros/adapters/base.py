@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from awp_ros_bridge.config.problems import Finding
 from awp_ros_bridge.engine.policy import GoalRefusal
 
 Json = dict[str, Any]
@@ -99,6 +100,15 @@ class Adapter(ABC):
     def limits_checked(cls, options: Json) -> frozenset[str]:
         """Return the limits that :meth:`check` proves with these options."""
         return cls.checkable_limits
+
+    @classmethod
+    def option_findings(cls, options: Json) -> Sequence[Finding]:
+        """
+        Say what is wrong with the options, each with its path inside them.
+
+        Adapters with few options raise ValueError in :meth:`params_schema` instead.
+        """
+        return ()
 
     @classmethod
     @abstractmethod

@@ -12,7 +12,6 @@ Json = dict[str, Any]
 
 DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 IDENTIFIER = '^[A-Za-z_][A-Za-z0-9_.:-]*$'
-UNIT_QUATERNION_TOLERANCE = 1e-3
 
 
 def closed(properties: Json, required: Sequence[str], description: str = '') -> Json:

@@ -10,13 +10,9 @@ import numpy as np
 
 from awp_ros_bridge.engine.policy import GoalRefusal
 from awp_ros_bridge.kinematics import Chain, Pose, sample_tip_line, solve_inverse, TipPath
+from awp_ros_bridge.manifest.shapes import UNIT_QUATERNION_TOLERANCE
 from awp_ros_bridge.ros.adapters.base import AdapterContext
-from awp_ros_bridge.ros.adapters.params import (
-    bad_params,
-    not_finite,
-    UNIT_QUATERNION_TOLERANCE,
-    unready,
-)
+from awp_ros_bridge.ros.adapters.params import bad_params, not_finite, unready
 from awp_ros_bridge.ros.adapters.tip_limits import configuration, in_use, missing_joints, TipLimits
 
 Json = dict[str, Any]
@@ -102,13 +98,13 @@ def plan_move(
     :param ends: what earlier plans ended in
     """
     limits = TipLimits(context)
-    found = _pose_refusal(context, params['pose']) or limits.speed(
+    found = pose_refusal(context, params['pose']) or limits.speed(
         velocity_mps, 'params.max_velocity_mps'
     )
     if found is not None:
         return found
     target = pose_of_params(params['pose'])
-    found = _end_refusal(limits, target, params['pose']['frame'])
+    found = target_refusal(limits, target, params['pose']['frame'])
     if found is not None:
         return found
     chain: Chain | None = context.chain()
@@ -153,7 +149,8 @@ def remaining_m(context: AdapterContext, params: Json) -> float | None:
     return tip.distance_m(target) + _TURN_M_PER_RAD * tip.angle_rad(target)
 
 
-def _pose_refusal(context: AdapterContext, value: Json) -> GoalRefusal | None:
+def pose_refusal(context: AdapterContext, value: Json) -> GoalRefusal | None:
+    """Return why a pose of the params is none: not finite, an unknown frame, no orientation."""
     at = not_finite(value, 'params.pose')
     if at is not None:
         return bad_params(f'{at}: not a finite number')
@@ -170,7 +167,8 @@ def _pose_refusal(context: AdapterContext, value: Json) -> GoalRefusal | None:
     return None
 
 
-def _end_refusal(limits: TipLimits, target: Pose, frame: str) -> GoalRefusal | None:
+def target_refusal(limits: TipLimits, target: Pose, frame: str) -> GoalRefusal | None:
+    """Return why a target is outside the box, None where it is inside or there is no box."""
     if not limits.has_box:
         return None
     end = limits.pose_in_box_frame(target, frame)

@@ -8,7 +8,7 @@ name is the word in the configuration, its value a class derived from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -16,6 +16,7 @@ from importlib import import_module
 from importlib.metadata import entry_points, EntryPoint
 from typing import Any
 
+from awp_ros_bridge.config.problems import Finding
 from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext
 
 Json = dict[str, Any]
@@ -27,6 +28,8 @@ _OWN = {
     'motion_primitive': 'motion_primitive:MotionPrimitiveAdapter',
     'parallel_gripper': 'parallel_gripper:ParallelGripperAdapter',
     'gripper_command': 'gripper_command:GripperCommandAdapter',
+    'navigate_to_pose': 'navigate_to_pose:NavigateToPoseAdapter',
+    'generic': 'generic:GenericAdapter',
     'trigger_service': 'trigger_service:TriggerServiceAdapter',
     'stop': 'stop:StopAdapter',
 }
@@ -43,6 +46,7 @@ class AdapterInfo:
 
     :param params_schema: params schema for the action's options.
     :param limits_checked: limits that the adapter proves before a goal is sent, by options.
+    :param option_findings: what is wrong with an action's options, with paths inside them.
     :param options: what each key of the action's options does.
     """
 
@@ -55,6 +59,7 @@ class AdapterInfo:
     ros_type: str
     params_schema: Callable[[Json], Json]
     limits_checked: Callable[[Json], frozenset[str]]
+    option_findings: Callable[[Json], Sequence[Finding]]
     options: Mapping[str, str] = field(default_factory=dict)
     summary: str = ''
 
@@ -162,6 +167,7 @@ def _info(name: str, adapter: type[Adapter]) -> AdapterInfo:
         ros_type=adapter.ros_type,
         params_schema=adapter.params_schema,
         limits_checked=adapter.limits_checked,
+        option_findings=adapter.option_findings,
         options=adapter.options,
         summary=lines[0] if lines else '',
     )
