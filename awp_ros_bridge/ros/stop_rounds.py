@@ -30,10 +30,12 @@ class _Round:
     One stop.
 
     :param period: of the gate; with a newer one goals may have left since.
+    :param was_open: the gate was open, as for the end of a session: goals may have left since too.
     """
 
     began_ns: int
     period: int
+    was_open: bool = False
     waiting: set[str] = field(default_factory=set)
     reports: list[StepReport] = field(default_factory=list)
     listeners: list[Reported] = field(default_factory=list)
@@ -86,16 +88,17 @@ class StopRounds:
         return sorted(found.waiting)
 
     def _current(self, embodiment: str) -> _Round | None:
-        """Return the round of this stop: young, and the gate has not been open since."""
+        """Return the round of this stop: young, and the gate was shut then and ever since."""
         found = self._rounds.get(embodiment)
-        if found is None or self._gate.is_open(embodiment):
+        if found is None or found.was_open or self._gate.is_open(embodiment):
             return None
         is_same = found.period == self._gate.period(embodiment)
         is_young = time.monotonic_ns() - found.began_ns < JOIN_NS
         return found if is_same and is_young else None
 
     def _begin(self, embodiment: str) -> _Round:
-        began = _Round(time.monotonic_ns(), self._gate.period(embodiment))
+        is_open = self._gate.is_open(embodiment)
+        began = _Round(time.monotonic_ns(), self._gate.period(embodiment), is_open)
         self._rounds[embodiment] = began
         # a step may report before the others have begun
         labels = self._actuators().begin(embodiment, began.take)

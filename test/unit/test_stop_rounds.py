@@ -185,6 +185,18 @@ def test_a_stop_after_motion_was_permitted_again_is_another_one(cell: Cell) -> N
     assert len(cell.begun) == 3
 
 
+def test_a_stop_soon_after_the_end_of_a_session_is_another_one(cell: Cell) -> None:
+    """The gate was open all the while: a goal of the next session may have left in between."""
+    cell.open_once()
+    cell.follow()
+    assert len(cell.begun) == 1
+    cell.thread.pass_ms(400)
+    cell.engage()
+    assert len(cell.begun) == 2
+    assert cell.follow() == ['call_service stop', 'publish_zeros cmd_vel']
+    assert len(cell.begun) == 2
+
+
 def test_a_server_that_does_not_answer_is_a_failed_step(cell: Cell) -> None:
     del cell.cancels.answers['mine']
     cell.open_once()
