@@ -89,7 +89,7 @@ class RosSide:
             limits=limits,
             joints=lambda: self.gateway.joints(embodiment),
             chain=lambda: self.descriptions.chain(embodiment),
-            ros_frame=lambda frame: self.gateway.ros_frame(frame),
+            ros_frame=lambda frame: self._config.frames.tf_frames.get(frame),
             frames=lambda: list(self._config.frames.tf_frames),
             now_stamp=lambda: self.gateway.now_stamp(),
             options=dict(self._config.actions[action_type].options),

@@ -291,9 +291,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 def test_a_default_in_a_frame_that_is_not_there_is_found_when_the_adapter_is_made() -> None:
     pose = {'frame': 'moon', 'p_m': [0, 0, 0], 'q': [0, 0, 0, 1]}
     options = {**NAVIGATE, 'params': {'target': {'default': pose}}}
-    with pytest.raises(
-        ValueError, match=r"params.target.default.frame: unknown frame 'moon'"
-    ):
+    with pytest.raises(ValueError, match=r"params.target.default.frame: unknown frame 'moon'"):
         built(options)
     there = {**NAVIGATE, 'params': {'target': {'default': {**pose, 'frame': 'base'}}}}
     assert built(there).goal({}).pose.header.frame_id == 'base'

@@ -1,0 +1,154 @@
+"""The example of docs/generic.md with the embedded robot, and a type that is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import json
+import re
+from typing import Any
+
+from agent import Agent
+from bridge_cell import as_soon_as_possible, Cell, may_move, open_when_free, running_cell
+from patience import run
+from processes import REPOSITORY
+import pytest
+import yaml
+
+from awp_ros_bridge.config import load_text
+from awp_ros_bridge.manifest.units import SUFFIXES
+from awp_ros_bridge.ros.adapters import registry
+from awp_ros_bridge.ros.adapters.base import AdapterContext, Limits
+
+Json = dict[str, Any]
+
+DOCUMENT = (REPOSITORY / 'docs' / 'generic.md').read_text(encoding='utf-8')
+
+
+def example(name: str) -> str:
+    """Return the block that the document shows under a name."""
+    found = re.search(rf'<!-- example: {re.escape(name)} -->\n```\w+\n(.*?)```', DOCUMENT, re.S)
+    assert found is not None, name
+    return found[1]
+
+
+CONFIG = example('generic.yaml')
+PARAMS: Json = json.loads(example('params.json'))
+MISSING = {
+    'adapter': 'generic',
+    'ros_action': 'move_action',
+    'concurrency_group': 'arm_motion',
+    'max_duration_ms': 1000,
+    'options': {
+        'type': 'moveit_msgs/action/MoveGroup',
+        'goal': {'request.group_name': {'param': 'group'}},
+    },
+}
+
+
+@pytest.fixture(scope='module')
+def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
+    folder = tmp_path_factory.mktemp('generic')
+    body = yaml.safe_load(CONFIG)
+    body['guardian'] = 'off'
+    body['actions']['plan'] = MISSING
+    body['embodiments']['arm_01']['actions'].append('plan')
+    path = folder / 'generic.yaml'
+    path.write_text(yaml.safe_dump(body), encoding='utf-8')
+    with running_cell(folder, path) as started:
+        yield started
+
+
+def test_the_example_has_no_problem() -> None:
+    assert load_text(CONFIG, 'generic.yaml', registry.infos()).problems == ()
+
+
+def test_the_goal_of_the_example_is_what_the_document_shows() -> None:
+    options = yaml.safe_load(CONFIG)['actions']['touch']['options']
+    context = AdapterContext(
+        embodiment='arm_01',
+        action_type='touch',
+        limits=Limits(),
+        joints=lambda: None,
+        chain=lambda: None,
+        ros_frame={'base': 'base'}.get,
+        frames=lambda: ('base',),
+        now_stamp=lambda: None,
+        options=options,
+    )
+    goal = registry.build('generic', context).goal(PARAMS)
+    shown = yaml.safe_load(example('goal.yaml'))
+    assert narrowed(goal, shown) == shown
+
+
+def narrowed(value: Any, to: Any) -> Any:
+    """Return of a message what the document shows, as plain data."""
+    if isinstance(to, dict):
+        return {key: narrowed(getattr(value, key), inner) for key, inner in to.items()}
+    if isinstance(to, list):
+        assert len(value) == len(to)
+        return [narrowed(each, inner) for each, inner in zip(value, to, strict=True)]
+    return value
+
+
+def test_the_units_in_the_document_are_those_that_are_known() -> None:
+    found = re.search(r'<!-- units -->\n`([^`]+)`', DOCUMENT)
+    assert found is not None
+    assert found[1].split() == list(SUFFIXES)
+
+
+def test_the_example_moves_the_arm_and_refuses_what_the_document_says(cell: Cell) -> None:
+    target = PARAMS['target']
+    wrong: list[tuple[Json, str]] = [
+        ({'target': {**target, 'frame': 'table'}}, "params.target.frame: unknown frame 'table'"),
+        (
+            {'target': {**target, 'q': [0, 0, 0, 2]}},
+            'params.target.q: a quaternion of length 2 is no orientation',
+        ),
+        ({'target': target, 'motion': 'lin'}, 'motion'),
+        ({'target': target, 'speed_mps': 0.3}, '0.25'),
+        ({'target': target, 'spede_mps': 0.1}, 'spede_mps'),
+        ({}, 'target'),
+    ]
+
+    async def play() -> None:
+        async with await cell.agent() as agent:
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+            agent.beat(0.2)
+            await may_move(agent)
+            await touch(agent)
+            for params, text in wrong:
+                refused = await agent.refusal(
+                    'action.submit', action_id='no', type='touch', params=params
+                )
+                assert refused.code == 3001, refused
+                assert text in refused.detail, refused
+            await agent.close()
+
+    async def touch(agent: Agent) -> None:
+        await as_soon_as_possible(lambda: agent.submit('go', 'touch', PARAMS))
+        said = await agent.status('go', timeout_s=20.0)
+        assert said['state'] == 'completed', said
+
+    run(play())
+
+
+def test_a_type_that_is_not_installed_is_unavailable_and_harms_nothing(cell: Cell) -> None:
+    async def play() -> None:
+        async with await cell.agent() as agent:
+            schemas = {each['type']: each for each in agent.manifest['action_schemas']}
+            assert schemas['plan']['params_schema']['properties'] == {'group': {}}
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+            agent.beat(0.2)
+            await may_move(agent)
+            refused = await agent.refusal(
+                'action.submit', action_id='no', type='plan', params={'group': 'arm'}
+            )
+            assert (refused.code, refused.is_retryable) == (2001, True), refused
+            assert "package 'moveit_msgs' is neither installed nor sourced" in refused.detail
+            assert 'install ros-' in refused.detail
+            await agent.close()
+
+    run(play())
+    assert 'options.type: warning: moveit_msgs/action/MoveGroup is not available' in (
+        cell.bridge.output
+    )
