@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import math
 from typing import Any
 
+from awp_ros_bridge.config.units import NO_UNIT
 from awp_ros_bridge.manifest.field_types import (
     FieldType,
     ListType,
@@ -30,7 +31,7 @@ from awp_ros_bridge.manifest.shapes import (
     Shape,
     TextShape,
 )
-from awp_ros_bridge.manifest.units import suffix_of, SUFFIXES, UNITLESS, with_suffix
+from awp_ros_bridge.manifest.units import suffix_of, SUFFIXES, with_suffix
 
 HEADER = 'std_msgs/msg/Header'
 TIME = 'builtin_interfaces/msg/Time'
@@ -178,7 +179,7 @@ def _named(ros_name: str, kind: FieldType, settings: ParamSettings, place: str) 
     if not (isinstance(bare, ScalarType) and bare.kind == 'float'):
         return ros_name
     unit = _unit_at(settings.units, f'{place}[]' if isinstance(kind, ListType) else place)
-    return with_suffix(ros_name, unit or UNITLESS)
+    return with_suffix(ros_name, unit or NO_UNIT)
 
 
 def _unit_at(units: Mapping[str, str], path: str) -> str | None:
@@ -254,10 +255,10 @@ def suits(value: Any, kind: FieldType) -> bool:
 def _check_units(name: str, kind: FieldType, settings: ParamSettings) -> None:
     """Refuse numbers that nothing gives a unit (AWP-UNI-001)."""
     for path, unit in settings.units.items():
-        if unit != UNITLESS and unit not in SUFFIXES:
+        if unit != NO_UNIT and unit not in SUFFIXES:
             raise NoShape(
                 f'{unit!r} is no unit',
-                f'write {UNITLESS} or one of {", ".join(SUFFIXES)}',
+                f'write {NO_UNIT} or one of {", ".join(SUFFIXES)}',
                 'units',
             )
         if not any(_begins(number, path) for number in numbers_in(kind)):
@@ -267,7 +268,7 @@ def _check_units(name: str, kind: FieldType, settings: ParamSettings) -> None:
             if _unit_at(settings.units, path) is None:
                 raise NoShape(
                     f'nothing says the unit of {path}',
-                    f'add units: {{{path}: m}}, or {UNITLESS} (AWP-UNI-001)',
+                    f'add units: {{{path}: m}}, or {NO_UNIT} (AWP-UNI-001)',
                     'units',
                 )
         elif suffix_of(name) is None and not settings.unitless:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-UNITLESS = 'unitless'
+from awp_ros_bridge.config.units import NO_UNIT
 
-# SI and what the protocol itself counts in; a ratio, a gain or a score is unitless.
+# SI and what the protocol itself counts in; a ratio, a gain or a score has none.
 SUFFIXES = (
     'm', 'm2', 'm3', 'mps', 'mps2', 'mps3', 'rad', 'radps', 'radps2', 'radps3',
     's', 'ms', 'us', 'ns', 'hz', 'kg', 'kgm2', 'kgpm3', 'n', 'nm', 'npm', 'nmprad',
@@ -20,6 +20,6 @@ def suffix_of(name: str) -> str | None:
 
 def with_suffix(name: str, unit: str) -> str:
     """Return a name that says its unit, once."""
-    if unit == UNITLESS or name.endswith(f'_{unit}'):
+    if unit == NO_UNIT or name.endswith(f'_{unit}'):
         return name
     return f'{name}_{unit}'

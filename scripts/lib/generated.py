@@ -12,7 +12,7 @@ from measured import inlined, reaction_table
 from observation_pages import conversion_table, encoder_pages, encoder_table, known_table
 
 from awp_ros_bridge.engine.transitions import RULES
-from awp_ros_bridge.ros.adapters.registry import infos
+from awp_ros_bridge.ros.adapters.registry import AdapterInfo, infos
 from awp_ros_bridge.wire.lifecycle import mermaid
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -25,17 +25,28 @@ def adapter_table() -> str:
         '| --- | --- | --- | --- | --- | --- |',
     ]
     for name, info in sorted(infos().items()):
-        schema = info.params_schema({})
-        needed = set(schema.get('required', []))
-        params = [f'`{p}`' if p in needed else f'`{p}?`' for p in schema.get('properties', {})]
+        schema = params_of(info)
+        params = 'by its options'
+        if schema is not None:
+            needed = set(schema.get('required', []))
+            fields = schema.get('properties', {})
+            params = ', '.join(f'`{p}`' if p in needed else f'`{p}?`' for p in fields) or 'none'
         limits = ', '.join(sorted(info.checkable_limits)) or 'none'
-        kind = f'`{info.ros_type}`' if info.ros_type else f'{info.kind}'
+        kind = f'`{info.ros_type}`' if info.ros_type else KINDS.get(info.kind, info.kind)
         rows.append(
             f'| `{name}` | {kind} | {"extended" if info.extended else "instant"} '
-            f'| {", ".join(params) or "none"} | {limits} '
+            f'| {params} | {limits} '
             f'| {"smoothly" if info.native_replace else "after a stop"} |'
         )
     return '\n'.join(rows)
+
+
+KINDS = {'action': 'any action type'}
+
+
+def params_of(info: AdapterInfo) -> dict[str, Any] | None:
+    """Return the schema of an adapter's params without options, None where there is none."""
+    return None if info.option_findings({}) else info.params_schema({})
 
 
 def adapter_pages() -> str:
@@ -43,10 +54,14 @@ def adapter_pages() -> str:
     chapters = []
     for name, info in sorted(infos().items()):
         key = {'action': 'ros_action', 'service': 'ros_service'}.get(info.kind)
-        served = f' `{key}` names its server, of type `{info.ros_type}`.' if key else ''
+        typed = f'of type `{info.ros_type}`' if info.ros_type else 'of the type in its options'
+        served = f' `{key}` names its server, {typed}.' if key else ''
         rows = [f'## {name}', '', f'{info.summary}{served}', '']
-        fields = list(_fields(info.params_schema({}), ''))
-        if fields:
+        schema = params_of(info)
+        fields = [] if schema is None else list(_fields(schema, ''))
+        if schema is None:
+            rows.append(f'Its params follow from its options: [{name}.md]({name}.md).')
+        elif fields:
             rows += ['| param | value | what it is |', '| --- | --- | --- |', *fields]
         else:
             rows.append('It takes no params.')

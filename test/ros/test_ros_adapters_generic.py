@@ -39,7 +39,7 @@ NESTED = {
     'params': {
         'wait_ms': {'maximum': 60_000},
         'basic': {
-            'units': {'float32_value': 'm', 'float64_value': 'unitless'},
+            'units': {'float32_value': 'm', 'float64_value': 'none'},
             'description': 'everything at once',
         },
     },

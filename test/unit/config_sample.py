@@ -147,8 +147,6 @@ class FakeAdapter:
         return self.limits
 
     def option_findings(self, options: Json) -> Sequence[Finding]:
-        if 'speed' in options and options['speed'] == 0.0:
-            return (Finding(('speed',), '0 m/s never arrives', 'raise it'),)
         return ()
 
 

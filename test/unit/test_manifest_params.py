@@ -124,7 +124,7 @@ def test_a_message_becomes_an_object_whose_names_say_units() -> None:
 
 
 def test_the_longest_path_of_a_unit_counts() -> None:
-    units = {'linear': 'mps', 'linear.z': 'unitless', 'angular': 'radps'}
+    units = {'linear': 'mps', 'linear.z': 'none', 'angular': 'radps'}
     shape = shape_of('speed', s.TWIST, units=units)
     linear = shape.schema()['properties']['linear']
     assert list(linear['properties']) == ['x_mps', 'y_mps', 'z']
@@ -291,5 +291,5 @@ def test_units_in_names() -> None:
     assert suffix_of('items') is None
     assert with_suffix('x', 'm') == 'x_m'
     assert with_suffix('x_m', 'm') == 'x_m'
-    assert with_suffix('x', 'unitless') == 'x'
+    assert with_suffix('x', 'none') == 'x'
     assert len(set(SUFFIXES)) == len(SUFFIXES)
