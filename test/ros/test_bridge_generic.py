@@ -90,6 +90,14 @@ def narrowed(value: Any, to: Any) -> Any:
     return value
 
 
+def test_the_problems_in_the_document_are_those_that_are_told() -> None:
+    text = CONFIG.replace('blend_radius', 'blend_radus').replace('speed_mps', 'speed')
+    told = [str(each) for each in load_text(text, 'robot.yaml', registry.infos()).problems]
+    found = re.search(r'```text\n(.*?)```', DOCUMENT, re.S)
+    assert found is not None
+    assert sorted(told) == sorted(found[1].splitlines())
+
+
 def test_the_units_in_the_document_are_those_that_are_known() -> None:
     found = re.search(r'<!-- units -->\n`([^`]+)`', DOCUMENT)
     assert found is not None
