@@ -73,6 +73,13 @@ class Stops:
         """Tell whether no cancel and no step is under way."""
         return not self._cancels and not self._steps
 
+    def unreached(self) -> frozenset[str]:
+        """Return the full names of the servers at which a cancel may not arrive."""
+        cancels = self._actuators.cancels
+        return frozenset(
+            name for name, server in self._names.items() if not cancels.is_ready(server)
+        )
+
     def stop(self, goals: Iterable[GuardedGoal]) -> None:
         """Begin to cancel these goals and to stop who pursues them; the requests leave now."""
         until_ns = time.monotonic_ns() + BOUND_NS

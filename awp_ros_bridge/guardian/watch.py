@@ -67,6 +67,7 @@ class Watch:
         self.name = secrets.token_hex(4)
         self._on_over = on_over
         self._is_asked = False
+        self._is_over = False
         self._look: Deadline | None = None
         self.failure: str | None = None
         self._context = Context()
@@ -119,9 +120,9 @@ class Watch:
 
     def stop(self, timeout_s: float) -> None:
         """Say that it ends, and close everything; for the main thread."""
-        stopped = self._thread.stop(timeout_s)
+        self._is_over = True
         self._publisher.publish(Alive(self.name, is_ending=True).to_bytes())
-        if stopped:
+        if self._thread.stop(timeout_s):
             self._thread.close()
             self._node.destroy_node()
         self._context.try_shutdown()
@@ -157,7 +158,10 @@ class Watch:
             _LOG.info('bridge=%s is guarded%s', ward.instance, again)
 
     def _answer(self) -> None:
-        self._publisher.publish(Alive(self.name, self._wards.answers()).to_bytes())
+        if self._is_over:
+            return  # the last word was said
+        alive = Alive(self.name, self._wards.answers(), unreached=self._stops.unreached())
+        self._publisher.publish(alive.to_bytes())
 
     # ------------------------------------------------------------ leases
 

@@ -1,4 +1,4 @@
-"""Owns the watch over servers being there: every edge is told, and once at the start."""
+"""Owns the watch over servers being there: every change is told, and once at the start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Availability:
     ) -> None:
         self._post = post
         self._checks = checks
-        self._known: dict[Key, bool] = {}
+        self._known: dict[Key, str | None] = {}
         thread.every(PERIOD_NS, self.look)
 
     def look(self) -> None:
@@ -35,12 +35,12 @@ class Availability:
             if check not in asked:
                 asked[check] = check()
             missing = asked[check]
-            if self._known.get(key) is not (missing is None):
-                self._known[key] = missing is None
+            if key not in self._known or self._known[key] != missing:
+                self._known[key] = missing
                 self._post(AvailabilityChanged(*key, missing is None, missing or ''))
 
     def missing(self) -> list[str]:
         """Return what is missing now, as of the last look; any thread."""
         return sorted(
-            f'{key[0]}.{key[1]}' for key, there in list(self._known.items()) if not there
+            f'{key[0]}.{key[1]}' for key, why in list(self._known.items()) if why is not None
         )

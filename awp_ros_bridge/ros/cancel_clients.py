@@ -3,12 +3,17 @@ Owns the requests that cancel goals, through service clients that were matched i
 
 A plain client of ``<action>/_action/cancel_goal`` reads no status array, so nothing delays it. It
 knows nothing of who sent the goals: the bridge and the guardian use it alike.
+
+That the graph shows a server does not mean that the server has met this client already: its first
+requests may be lost, for a second and longer. So each server is asked to cancel a goal that nobody
+sent, until it has answered: only then is the way to it proven.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+import uuid
 
 from action_msgs.srv import CancelGoal
 from rclpy.client import Client
@@ -20,6 +25,7 @@ from awp_ros_bridge.ros.runtime import Deadline, RosThread
 
 ANSWER_NS = 1_000 * MS  # then the wait is named; the answer still counts
 FORGET_NS = 20_000 * MS
+PROVE_NS = 200 * MS  # a server that has not proven the way to it is asked again this often
 
 _EVERY_GOAL = bytes(16)  # with a zero stamp too: all goals of the server (action_msgs/CancelGoal)
 
@@ -47,6 +53,9 @@ class CancelClients:
         self._clients: dict[str, Client[Any, Any]] = {
             server: node.create_client(CancelGoal, name) for server, name in services.items()
         }
+        self._proofs: dict[str, Any] = {}
+        self._proven: set[str] = set()
+        thread.every(PROVE_NS, self._prove)
 
     @property
     def answer_ms(self) -> int:
@@ -60,13 +69,14 @@ class CancelClients:
 
     @property
     def outstanding(self) -> int:
-        """Number of requests without an answer."""
-        return sum(len(client._pending_requests) for client in self._clients.values())
+        """Number of requests without an answer, besides those that prove the way."""
+        requests = sum(len(client._pending_requests) for client in self._clients.values())
+        return max(0, requests - len(self._proofs))
 
     def is_ready(self, server: str) -> bool:
-        """Tell whether a request would reach the server; any thread."""
+        """Tell whether a request would reach the server, since one did; any thread."""
         client = self._clients.get(server)
-        return client is not None and client.service_is_ready()
+        return client is not None and server in self._proven and client.service_is_ready()
 
     def cancel(self, server: str, goal_id: bytes, on_answer: Answered, on_late: Late) -> bool:
         """
@@ -80,6 +90,32 @@ class CancelClients:
     def cancel_all(self, server: str, on_answer: Answered, on_late: Late) -> bool:
         """Ask a server to cancel every goal, whoever sent it; else as :meth:`cancel`."""
         return self._ask(server, _EVERY_GOAL, on_answer, on_late)
+
+    def _prove(self) -> None:
+        for server, client in self._clients.items():
+            if not client.service_is_ready():
+                self._proven.discard(server)  # another one may come, which has not met us
+                self._drop_proof(server)
+            elif server not in self._proven:
+                self._drop_proof(server)
+                self._ask_nothing(server, client)
+
+    def _ask_nothing(self, server: str, client: Client[Any, Any]) -> None:
+        request = CancelGoal.Request()
+        request.goal_info.goal_id = UUID(uuid=list(uuid.uuid4().bytes))
+        future = self._proofs[server] = client.call_async(request)
+
+        def done(_: Any) -> None:
+            if future.result() is not None and self._proofs.get(server) is future:
+                del self._proofs[server]
+                self._proven.add(server)
+
+        future.add_done_callback(self._thread.guard(done))
+
+    def _drop_proof(self, server: str) -> None:
+        future = self._proofs.pop(server, None)
+        if future is not None:
+            self._clients[server].remove_pending_request(future)
 
     def _ask(self, server: str, goal_id: bytes, on_answer: Answered, on_late: Late) -> bool:
         client = self._clients.get(server)

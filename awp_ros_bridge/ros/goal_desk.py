@@ -36,7 +36,7 @@ class GoalDesk:
 
     :param canceller: sends cancels from the goals thread.
     :param stopper: sends cancels from the safety thread; a server it does not reach is not there.
-    :param guard: told which goals are under way, here and on the servers.
+    :param guard: told which goals are under way, here and on the servers; asked what it reaches.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class GoalDesk:
     ) -> None:
         self._post = post
         self._stopper = stopper
+        self._guard = guard
         self._goals = goals
         self._links: dict[str, ActionLink] = {}
         self._clients: dict[str, Any] = {}
@@ -128,7 +129,7 @@ class GoalDesk:
         if kind == 'action':
             ready = self._links[server].is_ready() and self._stopper.is_ready(server)
             noun = 'action server'
-            why = self._doubts.ask_again(server)
+            why = self._doubts.ask_again(server) or self._guard.unreached(server)
             if ready and why is not None:
                 return why
         else:

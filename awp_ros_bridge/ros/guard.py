@@ -46,6 +46,7 @@ class Guard:
         self._goals = goals
         self._stop = stop
         self._bodies = bodies
+        self._names: dict[str, str] = {}
         self._ghosts: Callable[[], list[LiveGoal]] = list
         self._input: GuardianInput | None = None
         if config.guardian == 'required':
@@ -61,7 +62,7 @@ class Guard:
 
     def start(self, main: Node, safety: Node) -> None:
         """Create the topics; before the threads start."""
-        names = {server: main.resolve_topic_name(server) for server in self._bodies}
+        names = self._names = {name: main.resolve_topic_name(name) for name in self._bodies}
         digest = digest_of(names.values(), self._config.safety.lease_ms)
         beat, notice, alive = (
             main.resolve_topic_name(f'~/{topic}')
@@ -102,6 +103,13 @@ class Guard:
     def beat(self, now_ns: int) -> None:
         """Say that the bridge lives; the loop's thread."""
         self._beats.beat(now_ns)
+
+    def unreached(self, server: str) -> str | None:
+        """Return why the guardian could not stop an action server, or None; any thread."""
+        guardian = self._input
+        if guardian is None or guardian.reaches(self._names.get(server, server)):
+            return None
+        return f'the guardian has not reached action server {server} yet'
 
     def announce(self) -> None:
         """Say which goals are under way, before a new one is handed to ROS."""

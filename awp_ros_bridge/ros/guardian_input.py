@@ -55,6 +55,7 @@ class GuardianInput:
         self._guardian = ''
         self._heard_ns: int | None = None
         self._needed_seq = 0
+        self._unreached: dict[str, frozenset[str]] = {}
         self._deadline: Deadline | None = None
 
     def start(self, node: Node, topic: str, hint: str) -> None:
@@ -87,6 +88,15 @@ class GuardianInput:
             f'the robot; waiting for its answer'
         )
 
+    def reaches(self, server: str) -> bool:
+        """
+        Tell whether the guardian's cancels would arrive at an action server; any thread.
+
+        :param server: full name, remapped.
+        """
+        known = self._unreached.get(self._guardian)
+        return known is not None and server not in known
+
     def close(self) -> None:
         """Hear nothing any more: the bridge has said goodbye; any thread."""
         self._is_over = True
@@ -104,10 +114,16 @@ class GuardianInput:
             if alive.guardian == self._guardian:
                 self._lose(f'the guardian has ended; {self._hint}')
         elif guarded is not None and not guarded.problem:
+            self._note_unreached(alive)
             self._on_guarded(alive.guardian, guarded)
         elif self._heard_ns is None:  # while another one guards the bridge, this one is no news
             why = guarded.problem if guarded else 'a guardian does not hear this bridge yet'
             self._engage(f'{why}; {self._hint}')
+
+    def _note_unreached(self, alive: Alive) -> None:
+        if alive.guardian not in self._unreached and len(self._unreached) >= MOST_GUARDIANS:
+            self._unreached = {}
+        self._unreached[alive.guardian] = alive.unreached
 
     def _on_guarded(self, guardian: str, guarded: Guarded) -> None:
         known = self._stops.get(guardian)

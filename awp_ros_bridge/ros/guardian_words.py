@@ -149,16 +149,26 @@ class Alive:
     :param guardian: name of this run of the guardian.
     :param bridges: what it hears, by instance.
     :param is_ending: True in its last message.
+    :param unreached: full names of the action servers that have not answered it yet, so that a
+        cancel may not arrive there.
     """
 
     guardian: str
     bridges: dict[str, Guarded] = field(default_factory=dict)
     is_ending: bool = False
+    unreached: frozenset[str] = frozenset()
 
     def to_bytes(self) -> bytes:
         """Return the message as it is published."""
         bridges = {name: [g.seq, g.stops, g.problem] for name, g in self.bridges.items()}
-        return _pack({'guardian': self.guardian, 'bridges': bridges, 'ending': self.is_ending})
+        return _pack(
+            {
+                'guardian': self.guardian,
+                'bridges': bridges,
+                'ending': self.is_ending,
+                'unreached': sorted(self.unreached),
+            }
+        )
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Alive:
@@ -173,7 +183,8 @@ class Alive:
                 _text(name): Guarded(int(seq), int(stops), _text(problem))
                 for name, (seq, stops, problem) in body['bridges'].items()
             }
-            return cls(_text(body['guardian']), bridges, body['ending'] is True)
+            unreached = frozenset(_text(name) for name in body['unreached'])
+            return cls(_text(body['guardian']), bridges, body['ending'] is True, unreached)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise WordsUnreadable(f'no answer of a guardian: {error}') from error
 

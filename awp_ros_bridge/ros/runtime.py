@@ -216,7 +216,6 @@ class RosThread:
             _LOG.exception('thread=%s', self.name)
             self._fail(f'{type(error).__name__}: {error}')
         self.last_turn_ns = time.monotonic_ns()  # one spin runs many callbacks: each is a turn
-        self.last_turn_ns = time.monotonic_ns()
 
     def _fail(self, detail: str) -> None:
         if self._failure is None and not self._stopping:

@@ -23,7 +23,14 @@ else:
     from fixtures import peer, ros, ros_domain_id  # noqa: F401
     from patience import run
 
-from processes import start_sim_robot, StartedProcess
+from processes import nothing_left, start_sim_robot, StartedProcess
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _ended() -> Iterator[None]:
+    """End what the tests of a module have left running."""
+    with nothing_left():
+        yield
 
 
 @pytest.fixture(scope='module')

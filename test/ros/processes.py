@@ -100,6 +100,7 @@ class StartedProcess:
                 env={**os.environ, **own, **(environment or {})},
                 process_group=group,
             )
+        _started.append(self)
 
     @property
     def pid(self) -> int:
@@ -162,6 +163,22 @@ class StartedProcess:
         """End it without asking."""
         self._child.kill()
         self._child.wait()
+
+
+_started: list[StartedProcess] = []
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """Kill, in the end, what was started meanwhile and lives: a fixture that failed leaves it."""
+    before = len(_started)
+    try:
+        yield
+    finally:
+        for process in _started[before:]:
+            if process.exit_status is None:
+                process.kill()
+        del _started[before:]
 
 
 def start_sim_robot(

@@ -34,6 +34,7 @@ from processes import (
     BridgeProcess,
     GuardianProcess,
     guarding,
+    nothing_left,
     SIM_ARM,
     start_sim_robot,
     StartedProcess,
@@ -78,21 +79,18 @@ def cell(
     """Start a bridge and a guardian, in one process group as a launch does."""
     name = request.node.name[:50]
     arguments = ['--guardian', 'off'] if IS_OFF else []
-    bridge = BridgeProcess(
-        folder, name, SIM_ARM, arguments=arguments, log_level='debug', group=0
-    )
-    guardian = None
-    if not IS_OFF:
-        guardian = GuardianProcess(folder, name=f'{name}_guardian', group=bridge.pid)
-    started = Cell(robot, bridge, folder, guardian)
-    bridge.wait_ready()
-    run(started.warm_up())
-    tap.cancels.clear()
-    yield started
-    for process in (started.bridge, started.guardian):
-        if process is not None and process.exit_status is None:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
+    with nothing_left():
+        bridge = BridgeProcess(
+            folder, name, SIM_ARM, arguments=arguments, log_level='debug', group=0
+        )
+        guardian = None
+        if not IS_OFF:
+            guardian = GuardianProcess(folder, name=f'{name}_guardian', group=bridge.pid)
+        started = Cell(robot, bridge, folder, guardian)
+        bridge.wait_ready()
+        run(started.warm_up())
+        tap.cancels.clear()
+        yield started
 
 
 @asynccontextmanager
@@ -110,9 +108,7 @@ async def going(cell: Cell, tap: RobotTap) -> AsyncIterator[Agent]:
 
 async def submit(agent: Agent, name: str, xyz_m: tuple[float, ...], **more: str) -> None:
     """Submit a move as soon as its rate is permitted."""
-    await as_soon_as_possible(
-        partial(agent.submit, name, 'move_to_pose', to_pose(*xyz_m), **more)
-    )
+    await as_soon_as_possible(partial(agent.submit, name, 'move_to_pose', to_pose(*xyz_m), **more))
 
 
 async def works_again(agent: Agent) -> None:

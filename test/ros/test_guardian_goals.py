@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from functools import partial
-import os
 from pathlib import Path
 import signal
 import time
@@ -23,6 +22,8 @@ from bridge_cell import (
     RobotTap,
 )
 from fakes import eventually, FakeRobot
+from gateway_rig import config as rig_config
+from gateway_rig import running as rigged
 from geometry_msgs.msg import Twist
 from patience import run, until
 from processes import (
@@ -42,8 +43,19 @@ from std_msgs.msg import String
 from test_msgs.action import Fibonacci
 from unique_identifier_msgs.msg import UUID
 
+from awp_ros_bridge.engine.inputs import AvailabilityChanged
 from awp_ros_bridge.ros.goal_marks import BRIDGE
-from awp_ros_bridge.ros.guardian_words import Beat, BEAT_QOS, BEAT_TOPIC, GuardedGoal, Kind
+from awp_ros_bridge.ros.guardian_words import (
+    Alive,
+    ALIVE_QOS,
+    ALIVE_TOPIC,
+    Beat,
+    BEAT_QOS,
+    BEAT_TOPIC,
+    Guarded,
+    GuardedGoal,
+    Kind,
+)
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
 Record = Any
@@ -318,10 +330,6 @@ def test_all_goals_of_a_server_are_cancelled_only_if_it_does_not_answer(
         client.destroy()
 
 
-@pytest.mark.skipif(
-    os.environ.get('ROS_DISTRO') == 'jazzy',
-    reason='on Jazzy the fake server did not run the goal that it accepted: not understood yet',
-)
 @pytest.mark.filterwarnings(  # the fake server is closed while it begins the goal
     'ignore:coroutine:RuntimeWarning', 'ignore::pytest.PytestUnraisableExceptionWarning'
 )
@@ -348,6 +356,33 @@ def test_a_goal_that_the_server_has_not_answered_yet_is_cancelled_when_it_has(
         assert eventually(lambda: fake.seen.cancels, 'the cancel')[0][0] == mine
         peer.turn_for(0.5)  # the server goes on with the goal that it has just accepted
         client.destroy()
+
+
+def test_nothing_is_sent_to_a_server_that_the_guardian_does_not_reach(
+    ros_domain_id: int, peer: RosPeer
+) -> None:
+    config = rig_config(more={'guardian': 'required'})
+    with FakeRobot(ros_domain_id), rigged(config) as rig:
+        topic = f'{rig.gateway.node.get_fully_qualified_name()}/{ALIVE_TOPIC}'
+        publisher = peer.node.create_publisher(String, topic, ALIVE_QOS)
+        guarded = {rig.gateway.guard.marks.instance: Guarded(1, 0)}
+
+        def said(*unreached: str, available: bool, detail: str) -> bool:
+            word = Alive('g', guarded, unreached=frozenset(unreached))
+            publisher.publish(word.to_bytes())
+            peer.turn_for(0.05)
+            return any(
+                detail in each.detail
+                for each in rig.all(AvailabilityChanged, action_type='move', available=available)
+            )
+
+        far = 'the guardian has not reached action server arm/move yet'
+        peer.wait_until(
+            lambda: said('/arm/move', '/else', available=False, detail=far), 10.0, 'the refusal'
+        )
+        assert rig.gateway.gate.is_open('arm')
+        peer.wait_until(lambda: said('/else', available=True, detail=''), 10.0, 'the server')
+        peer.node.destroy_publisher(publisher)
 
 
 def test_the_stop_steps_of_the_configuration_begin_with_the_cancels(

@@ -22,7 +22,7 @@ from awp_ros_bridge.ros.status_list import active_goals
 
 GOAL = GuardedGoal('61777062' + 'ab' * 12, '/arm/move', False)
 BEAT = Beat('0123abcd', 7, Kind.BEAT, 'digest', 12, (GOAL,), ('/cmd',))
-ALIVE = Alive('feedf00d', {'0123abcd': Guarded(7, 1, 'why')}, True)
+ALIVE = Alive('feedf00d', {'0123abcd': Guarded(7, 1, 'why')}, True, frozenset({'/arm/move'}))
 
 
 @pytest.mark.parametrize('word', [BEAT, ALIVE, Beat('x', 1, Kind.GOODBYE, '')])

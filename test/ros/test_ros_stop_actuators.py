@@ -22,7 +22,7 @@ from std_srvs.srv import SetBool
 from test_msgs.action import Fibonacci
 
 from awp_ros_bridge.config import CallService, PublishZeros
-from awp_ros_bridge.ros.cancel_clients import cancelling
+from awp_ros_bridge.ros.cancel_clients import cancelling, PROVE_NS
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.stop_actuators import StepReport, StopActuators
 from awp_ros_bridge.ros.stop_plan import Downstream, StopPlan
@@ -231,9 +231,7 @@ def test_stop_services_answer_yes_no_or_too_late(make: Make, robot: FakeRobot) -
 def test_cancels_reach_goals_of_anybody_by_id_or_all(
     make: Make, robot: FakeRobot, peer: RosPeer
 ) -> None:
-    stopper = make(
-        servers=('plan',), downstream={'plan': Downstream(('arm/move',), 100_000_000)}
-    )
+    stopper = make(servers=('plan',), downstream={'plan': Downstream(('arm/move',), 100_000_000)})
     assert set(stopper.actuators.cancels.servers) == {'plan', 'arm/move'}
     cancels = stopper.actuators.cancels
     peer.wait_until(lambda: cancels.is_ready('arm/move'), 10.0, 'a match')
@@ -268,3 +266,24 @@ def test_cancels_reach_goals_of_anybody_by_id_or_all(
     assert late == ['late']
     assert cancels.outstanding == 0
     peer.wait_until(lambda: fourth.is_over, 5.0, 'its end')
+
+
+def test_a_server_is_reached_only_once_it_has_answered(
+    make: Make, peer: RosPeer, ros_domain_id: int
+) -> None:
+    """The graph shows a server that has not met the client yet: a cancel would be lost."""
+    with FakeRobot(ros_domain_id, action='arm/other') as other:
+        other.freeze()
+        cancels = make(servers=('arm/other',)).actuators.cancels
+        client = cancels._clients['arm/other']
+        peer.wait_until(client.service_is_ready, 10.0, 'the graph')
+        peer.turn_for(3 * PROVE_NS * 1e-9)
+        assert not cancels.is_ready('arm/other')
+        other.thaw()
+        peer.wait_until(lambda: cancels.is_ready('arm/other'), 10.0, 'the proof')
+        assert not other.seen.cancels
+        assert cancels.outstanding == 0
+        other.stop_server()
+        peer.wait_until(lambda: not cancels._proven, 10.0, 'the end of the server')
+        other.start_server()
+        peer.wait_until(lambda: cancels.is_ready('arm/other'), 10.0, 'a new proof')

@@ -256,9 +256,15 @@ class Listening:
         """Stand in for the node."""
 
     def hear(
-        self, seq: int = 1, stops: int = 0, problem: str = '', of: str = 'g', ends: bool = False
+        self,
+        seq: int = 1,
+        stops: int = 0,
+        problem: str = '',
+        of: str = 'g',
+        ends: bool = False,
+        unreached: tuple[str, ...] = (),
     ) -> None:
-        alive = Alive(of, {MINE: Guarded(seq, stops, problem)}, ends)
+        alive = Alive(of, {MINE: Guarded(seq, stops, problem)}, ends, frozenset(unreached))
         self.input._on_message(alive.to_bytes())
 
     def why(self) -> str | None:
@@ -314,6 +320,20 @@ def test_a_second_guardian_with_a_problem_is_no_news(listening: Listening) -> No
     assert listening.why() is None
     listening.hear(ends=True)
     assert 'the guardian has ended; start one' in (listening.why() or '')
+
+
+def test_a_server_is_reached_when_the_guardian_that_guards_says_so(listening: Listening) -> None:
+    reaches = listening.input.reaches
+    assert not reaches('/arm/move')  # nobody guards yet
+    listening.hear(unreached=('/arm/move', '/arm/grip'))
+    assert not reaches('/arm/move')
+    listening.hear(problem='other servers', of='second')  # it guards another bridge
+    assert not reaches('/arm/move')
+    listening.hear(unreached=('/arm/grip',))
+    assert reaches('/arm/move')
+    assert not reaches('/arm/grip')
+    listening.hear(unreached=('/arm/move',))  # the server went, and another one came
+    assert not reaches('/arm/move')
 
 
 def test_after_the_goodbye_the_end_of_the_guardian_is_no_news(listening: Listening) -> None:
