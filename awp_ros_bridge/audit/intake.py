@@ -75,6 +75,7 @@ class Intake:
         self._lock = threading.Lock()
         self._items: list[Item] = []
         self._bytes = 0
+        self._payloads: set[int] = set()
         self._overflowed: dict[str, int] = {}
         self._wake = threading.Event()
         self._urgent = threading.Event()
@@ -83,10 +84,14 @@ class Intake:
         """
         Add an item; the beginning and end of a session always find place.
 
-        :param size: bytes that the item holds beside its fields.
+        :param size: bytes that the item holds beside its fields; a payload that several items
+            hold, one for each session that saw it, counts once.
         :returns: False when there was no place and the item is only counted.
         """
         with self._lock:
+            if isinstance(item, Framed):
+                key = id(item.payload)  # of a live object: the item with it waits
+                size = 0 if key in self._payloads else size
             is_full = len(self._items) >= self._most_items or self._bytes + size > self._most_bytes
             if is_full and isinstance(item, Recorded | Framed):
                 self._overflowed[item.session_id] = self._overflowed.get(item.session_id, 0) + 1
@@ -94,6 +99,8 @@ class Intake:
                 is_full = False
                 self._items.append(item)
                 self._bytes += size
+                if isinstance(item, Framed):
+                    self._payloads.add(id(item.payload))
         if not self._wake.is_set():
             self._wake.set()
         return not is_full
@@ -125,4 +132,5 @@ class Intake:
         with self._lock:
             taken = Taken(self._items, self._overflowed)
             self._items, self._overflowed, self._bytes = [], {}, 0
+            self._payloads = set()
         return taken

@@ -77,6 +77,7 @@ class AuditLog:
         self._is_stopping = False
         self._logs: dict[str, SessionLog] = {}
         self._unfinished: list[SessionLog] = []
+        self._digests: dict[int, str] = {}
         self._used_bytes = 0
         self._quota_check_bytes = quota_bytes
         self._retry_at_s: float | None = None
@@ -173,6 +174,7 @@ class AuditLog:
 
     def _work(self) -> None:
         taken = self._intake.take()
+        self._digests.clear()
         for number, item in enumerate(taken.items):
             self._take(item)
             if number % _ITEMS_PER_TURN == 0:
@@ -191,11 +193,17 @@ class AuditLog:
             case Recorded():
                 self._add(item, item.direction, item.kind, self._redactor.clean(item.body))
             case Framed():
-                digest = hashlib.sha256(item.payload).hexdigest()
-                body = {**item.header, 'payload_sha256': digest}
+                body = {**item.header, 'payload_sha256': self._digest(item.payload)}
                 self._add(item, item.direction, 'frame', body)
             case Closed():
                 self._close(item.session_id)
+
+    def _digest(self, payload: bytes) -> str:
+        """Hash a payload, once for all sessions that saw it: their items keep it alive."""
+        digest = self._digests.get(id(payload))
+        if digest is None:
+            digest = self._digests[id(payload)] = hashlib.sha256(payload).hexdigest()
+        return digest
 
     def _open(self, item: Opened) -> None:
         self._close(item.session_id)

@@ -205,12 +205,23 @@ def test_frames_that_wait_are_bounded_by_their_bytes() -> None:
     intake = Intake(most_bytes=1000)
     frame = Framed('s', 0, 'world', {}, b'x' * 600)
     assert intake.put(frame, 600)
-    assert not intake.put(frame, 600)
+    assert not intake.put(Framed('s', 0, 'world', {}, bytes(600)), 600)
     assert intake.put(Opened('s', 0, {}, 0.0), 10**6)  # the beginning always finds place
     taken = intake.take()
     assert len(taken.items) == 2
     assert taken.overflowed == {'s': 1}
     assert intake.put(frame, 600)
+
+
+def test_an_image_that_many_sessions_saw_waits_once() -> None:
+    intake = Intake(most_bytes=1000)
+    payload = b'x' * 600
+    for number in range(50):
+        assert intake.put(Framed(f's{number}', 0, 'world', {}, payload), 600)
+    assert not intake.put(Framed('s', 0, 'world', {}, bytes(600)), 600)
+    assert len(intake.take().items) == 50
+    assert intake.put(Framed('s', 0, 'world', {}, bytes(600)), 600)
+    assert not intake.put(Framed('s', 0, 'world', {}, payload), 600)  # it counts anew
 
 
 def test_sessions_that_end_while_nothing_can_be_written_do_not_pile_up(

@@ -7,12 +7,14 @@ from pathlib import Path
 import stat
 import threading
 import time
+from types import SimpleNamespace
 
 from audit_disk import all_records, Disk, files, kinds, PATIENCE_S, records, running, Told, until
 import pytest
 
 from awp_ros_bridge.audit import AuditLog, verify
 from awp_ros_bridge.audit.files import DiskFile, enforce_quota, log_files, log_name, used_bytes
+from awp_ros_bridge.audit.intake import Intake
 
 
 def test_a_session_becomes_one_file_of_chained_records(tmp_path: Path) -> None:
@@ -49,6 +51,35 @@ def test_a_session_becomes_one_file_of_chained_records(tmp_path: Path) -> None:
     assert report.ok
     assert report.logs[0].finished
     assert report.logs[0].head == hashes[-1]
+
+
+def test_a_payload_is_hashed_once_for_all_sessions_that_saw_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[bytes] = []
+
+    def sha256(data: bytes) -> object:
+        hashed.append(data)
+        return hashlib.sha256(data)
+
+    monkeypatch.setattr('awp_ros_bridge.audit.writer.hashlib', SimpleNamespace(sha256=sha256))
+    first, second = b'a' * 1000, b'b' * 1000
+    intake = Intake()
+    taken = threading.Event()  # everything waits until the writer may begin
+    wait = intake.wait
+    monkeypatch.setattr(intake, 'wait', lambda *a: (taken.wait(PATIENCE_S), wait(*a)))
+    with running(tmp_path, intake=intake) as log:
+        for number in range(5):
+            log.open(f's{number}', 0, {})
+            log.frame(f's{number}', 1, {}, first)
+            log.frame(f's{number}', 2, {}, second)
+        for number in range(5):
+            log.close(f's{number}')
+        taken.set()
+    assert hashed == [first, second]
+    digests = [each['body']['payload_sha256'] for each in all_records(tmp_path)
+               if each['kind'] == 'frame']  # fmt: skip
+    assert digests == [hashlib.sha256(p).hexdigest() for p in (first, second)] * 5
 
 
 def test_files_are_flat_named_by_time_and_session_and_private(tmp_path: Path) -> None:
