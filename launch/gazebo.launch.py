@@ -122,6 +122,7 @@ def generate_launch_description() -> LaunchDescription:
             PathJoinSubstitution([share, 'launch', 'bridge.launch.py'])),
         launch_arguments={
             'config': LaunchConfiguration('config'),
+            'use_sim_time': 'true',
             'log_level': LaunchConfiguration('log_level'),
             'guardian': LaunchConfiguration('guardian'),
         }.items(),

@@ -33,6 +33,12 @@ def generate_launch_description() -> LaunchDescription:
             choices=['required', 'off'],
             description='Whether a guardian is started, which the bridge then requires.',
         ),
+        DeclareLaunchArgument(
+            'respawn',
+            default_value='false',
+            choices=['true', 'false'],
+            description='Whether bridge and guardian are started again when they end.',
+        ),
         Node(
             package='awp_ros_bridge',
             executable='sim_robot',
@@ -48,6 +54,7 @@ def generate_launch_description() -> LaunchDescription:
                 'namespace': LaunchConfiguration('namespace'),
                 'log_level': LaunchConfiguration('log_level'),
                 'guardian': LaunchConfiguration('guardian'),
+                'respawn': LaunchConfiguration('respawn'),
             }.items(),
         ),
     ])

@@ -74,6 +74,7 @@ class AuditLog:
         self._retry_s = retry_s
         self._say_lock = threading.Lock()
         self._is_writable = True
+        self._is_proven = False
         self._is_stopping = False
         self._logs: dict[str, SessionLog] = {}
         self._unfinished: list[SessionLog] = []
@@ -140,6 +141,21 @@ class AuditLog:
         """Whether the disk took what it was given last."""
         return self._is_writable
 
+    @property
+    def is_proven(self) -> bool:
+        """Whether the disk was tried at all."""
+        return self._is_proven
+
+    @property
+    def directory(self) -> Path:
+        """Where the files lie."""
+        return self._directory
+
+    @property
+    def used_bytes(self) -> int:
+        """Size of the files there, as far as this log knows."""
+        return self._used_bytes
+
     def _say(self, writable: bool, reason: str) -> None:
         with self._say_lock:
             if writable != self._is_writable:
@@ -165,6 +181,7 @@ class AuditLog:
         if failure:
             self._failed(failure)
         self._used_bytes = used_bytes(self._directory)
+        self._is_proven = True
         self._keep_quota()
 
     def _time_to_retry_s(self) -> float | None:

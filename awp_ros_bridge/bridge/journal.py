@@ -22,11 +22,11 @@ from awp_ros_bridge.engine.inputs import (
     StreamReceived,
     TextReceived,
 )
+from awp_ros_bridge.engine.session_view import one_line
 
 log = logging.getLogger('awp_ros_bridge')
 
 TERMINAL = frozenset({'completed', 'failed', 'cancelled', 'preempted', 'rejected'})
-SHOWN_CHARS = 128
 
 _UNSHOWN = (ObservationCaptured, StreamReceived)
 _SECRET = (TextReceived, StreamOpened)
@@ -69,7 +69,7 @@ class Journal:
                 log.debug('< OpenAudit %s', session_id)
             case OpenAudit(session_id, _ts, header):
                 agent = header.get('agent') or {}
-                log.info('session=%s opened by %s', session_id, _shown(agent.get('name')))
+                log.info('session=%s opened by %s', session_id, one_line(agent.get('name')))
             case BeginBehavior(_ticket, embodiment, behavior, cause):
                 log.info('safe state: %s begins %s: %s', embodiment, behavior, cause)
             case RecordAudit(session_id, _ts, 'world', 'message' | 'kept', body):
@@ -87,7 +87,7 @@ class Journal:
                 log.info(
                     'session=%s action=%s %s %s %s',
                     session_id,
-                    _shown(params.get('action_id')),
+                    one_line(params.get('action_id')),
                     params.get('state'),
                     params.get('reason', ''),
                     params.get('detail', ''),
@@ -98,10 +98,3 @@ class Journal:
                 )
             case 'world.event':
                 log.info('session=%s event %s', session_id, params.get('event'))
-
-
-def _shown(text: Any) -> str:
-    """Return what an agent chose as it can stand in a line: printable, bounded, one line."""
-    whole = str(text)
-    cut = whole if len(whole) <= SHOWN_CHARS else f'{whole[: SHOWN_CHARS - 3]}...'
-    return cut if cut.isprintable() else ascii(cut)

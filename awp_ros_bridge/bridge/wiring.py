@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, UTC
 import logging
 import os
@@ -16,6 +18,7 @@ from awp_ros_bridge.audit import AuditLog
 from awp_ros_bridge.bridge.door import names_of, tls_of, tls_problem
 from awp_ros_bridge.bridge.ids import SecretIds
 from awp_ros_bridge.bridge.loop import BridgeLoop
+from awp_ros_bridge.bridge.report import make_report
 from awp_ros_bridge.bridge.tokens import (
     load_tokens,
     TokenError,
@@ -29,6 +32,7 @@ from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
 from awp_ros_bridge.process.shipped import shipped_config
 from awp_ros_bridge.ros.adapters.registry import registry
+from awp_ros_bridge.ros.diagnosis import ProcessReport
 from awp_ros_bridge.ros.encoders.registry import registry as encoders
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.side import RosSide
@@ -87,7 +91,7 @@ class World:
         self._options = options
         self._digest = digest
         path = tokens_path(config.server, folder, options.tokens_file)
-        gate = self._gate(path)
+        gate = self._tokens = self._gate(path)
         self._keeper = TokenKeeper(gate)
         self._watch = None if path is None else TokenWatch(path, self._tokens_looked_at)
         marks = GoalMarks(new_instance())
@@ -106,6 +110,8 @@ class World:
                 folder,
                 self._ros_failed,
                 marks,
+                self._asked_for_report,
+                {'config': str(options.config), 'config_sha256': digest},
             )
         except ValueError as error:
             raise Refused(str(error)) from None
@@ -165,6 +171,7 @@ class World:
             raise Refused(str(tls_problem(result, fault))) from None
         if tls is not None and tls.warning:
             log.warning('server.tls.%s', tls.warning)
+        options = replace(options, config=path.expanduser().absolute())
         return cls(config, folder, result.digest, options, tls)
 
     def _gate(self, path: Path | None) -> TokenGate:
@@ -242,6 +249,26 @@ class World:
         )
         self._wired.wait(WIRING_S)  # the writer looks at its folder before the loop exists
         self.loop.post_from_thread(AuditChanged(writable, detail))
+
+    def _asked_for_report(self, take: Callable[[ProcessReport], None]) -> None:
+        """Make a report on the loop's thread and hand it over there; called on another one."""
+        if self._asyncio is not None:
+            try:
+                self._asyncio.call_soon_threadsafe(self._tell, take)
+            except RuntimeError:  # the loop is closed: the process is ending
+                log.debug('a report was asked for after the loop had closed')
+
+    def _tell(self, take: Callable[[ProcessReport], None]) -> None:
+        take(
+            make_report(
+                self.engine,
+                self.transport,
+                self.audit,
+                self._url,
+                self._tokens.is_usable,
+                self.loop.now_ns(),
+            )
+        )
 
     def _tokens_looked_at(self, found: TokensRead) -> None:
         """Hand over what the watch saw; called on its thread."""

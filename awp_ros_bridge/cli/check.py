@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import import_module
 import json
+import sys
 from typing import Any
 
 from awp_ros_bridge.bridge.door import with_tls_tried
+from awp_ros_bridge.cli.check_ros import graph_problems, NoRos
+from awp_ros_bridge.cli.ros_verb import add_bound
 from awp_ros_bridge.config import Adapters, directory_of, Encoders, load, LoadResult
 
 OK = 0
+GRAPH = 1
 PROBLEMS = 2
 
-_EPILOG = f"""exit codes:
+_EPILOG = f"""ROS arguments may follow --ros, such as --ros-args -r __ns:=/cell1.
+
+exit codes:
   {OK}  the bridge would start with it (there may be warnings)
-  {PROBLEMS}  it has errors, or cannot be read
+  {GRAPH}  it would, but --ros found something missing or of another type
+  {PROBLEMS}  it has errors, or cannot be read, or ROS 2 is not sourced
 """
 _REGISTRY = 'awp_ros_bridge.ros.adapters.registry'
 _ENCODERS = 'awp_ros_bridge.ros.encoders.registry'
@@ -32,6 +39,13 @@ def add_parser(verbs: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('file', metavar='FILE', help='configuration, such as config/sim_arm.yaml')
+    parser.add_argument(
+        '--ros',
+        action='store_true',
+        help='also look whether the topics, servers and services it names are running: '
+        'there, of the same type, of a quality of service that can be heard',
+    )
+    add_bound(parser)
     parser.add_argument('--json', action='store_true', help='print one JSON object')
     parser.set_defaults(run=run)
 
@@ -39,13 +53,23 @@ def add_parser(verbs: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check one file and print what was found."""
     adapters, why_not = find_adapters()
-    found = load(args.file, adapters, find_encoders())
-    result = with_tls_tried(found, directory_of(args.file))
+    loaded = load(args.file, adapters, find_encoders())
+    result = with_tls_tried(loaded, directory_of(args.file))
+    code = PROBLEMS if result.errors else OK
+    looked = False
+    if args.ros and code == OK:
+        try:
+            found = graph_problems(args, result, adapters or {})
+        except NoRos as error:
+            return _without_ros(args, str(error))
+        result = replace(result, problems=(*result.problems, *found))
+        looked = True
+        code = GRAPH if result.errors else OK
     if args.json:
-        print(json.dumps(_as_json(result, why_not), indent=2))
+        print(json.dumps(_as_json(result, why_not, looked), indent=2))
     else:
-        _print(args.file, result, why_not)
-    return PROBLEMS if result.errors else OK
+        _print(args.file, result, why_not, looked)
+    return code
 
 
 def find_adapters() -> tuple[Adapters | None, str]:
@@ -67,17 +91,26 @@ def find_encoders() -> Encoders | None:
     return found
 
 
-def _as_json(result: LoadResult, why_not: str) -> dict[str, Any]:
+def _without_ros(args: argparse.Namespace, text: str) -> int:
+    if args.json:
+        print(json.dumps({'ok': False, 'error': text}))
+    else:
+        print(text, file=sys.stderr)
+    return PROBLEMS
+
+
+def _as_json(result: LoadResult, why_not: str, looked: bool) -> dict[str, Any]:
     return {
         'ok': not result.errors,
         'digest': result.digest,
         'adapters_checked': result.adapters_checked,
         'adapters_missing_because': why_not or None,
+        'graph_checked': looked,
         'problems': [asdict(problem) for problem in result.problems],
     }
 
 
-def _print(name: str, result: LoadResult, why_not: str) -> None:
+def _print(name: str, result: LoadResult, why_not: str, looked: bool) -> None:
     for problem in result.problems:
         print(problem)
     if not result.adapters_checked:
@@ -86,7 +119,10 @@ def _print(name: str, result: LoadResult, why_not: str) -> None:
             f'{why_not}'
         )
     errors, warnings = len(result.errors), len(result.warnings)
-    verdict = 'not usable' if errors else 'usable'
+    if looked and errors:
+        verdict = 'usable, but not with what runs'
+    else:
+        verdict = 'not usable' if errors else 'usable'
     print(f'{name}: {verdict}, {_count(errors, "error")}, {_count(warnings, "warning")}')
 
 

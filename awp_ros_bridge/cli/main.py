@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import sys
 
 from awp_ros_bridge import __version__
-from awp_ros_bridge.cli import audit, check, token
+from awp_ros_bridge.cli import audit, check, clear, sessions, status, stop, token
+from awp_ros_bridge.process.arguments import cut
 
-VERBS = (check, audit, token)
+VERBS = (check, status, sessions, stop, clear, token, audit)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -26,7 +27,9 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit code."""
-    args = make_parser().parse_args(argv)
+    words, ros_words = cut(sys.argv[1:] if argv is None else argv)
+    args = make_parser().parse_args(words)
+    args.ros_args = ros_words
     try:
         code: int = args.run(args)
     except BrokenPipeError:  # the reader of a pipe went away; that is no fault

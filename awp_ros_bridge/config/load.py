@@ -42,10 +42,12 @@ class LoadResult:
     name: str = ''
     document: Document | None = None
 
-    def problem_at(self, path: Path, what: str, todo: str) -> Problem:
+    def problem_at(
+        self, path: Path, what: str, todo: str, severity: Severity = Severity.ERROR
+    ) -> Problem:
         """Make a problem of a value that was found later, with its place in the file."""
         line = 0 if self.document is None else self.document.line_of(path)
-        return Problem(self.name, line, dotted(path), what, todo)
+        return Problem(self.name, line, dotted(path), what, todo, severity)
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -7,6 +7,7 @@ from typing import Any, TYPE_CHECKING
 from awp_ros_bridge.engine.actions import Action, Cause
 from awp_ros_bridge.engine.effects import CloseAudit, CloseConnection, Finish, ResetWorld
 from awp_ros_bridge.engine.embodiments import Embodiment
+from awp_ros_bridge.engine.inputs import SessionCloseRequested
 from awp_ros_bridge.engine.sessions import Closing, Connection, Session
 from awp_ros_bridge.wire.errors import ErrorCode, WireFault
 from awp_ros_bridge.wire.lifecycle import SessionState
@@ -63,6 +64,15 @@ class Closer:
         for action in sorted(actions, key=lambda a: not a.is_pre_execution or a.is_in_flight):
             kernel.endings.end(action, Cause.CLOSE, reason)
         kernel.when_ended(actions, lambda: self._behave(session))
+
+    def requested(self, fact: SessionCloseRequested) -> None:
+        """Close a session for somebody at the robot; one that is closed or closing goes on."""
+        session = self._kernel.sessions.get(fact.session_id)
+        if session is not None and session.closing is None:
+            self._kernel.delivery.audit(
+                session, 'world', 'note', {'close_requested': fact.detail}
+            )
+            self.close(session, 'session_closed')
 
     def _behave(self, session: Session) -> None:
         """Every action is over: run the declared behaviour on what the session holds."""

@@ -36,6 +36,7 @@ from awp_ros_bridge.engine.inputs import (
     RestChanged,
     RestReached,
     SafetyChanged,
+    SessionCloseRequested,
     ShutdownRequested,
     StreamLost,
     StreamOpened,
@@ -148,6 +149,7 @@ class Engine:
                 AuditChanged()
                 | Activated()
                 | Deactivated()
+                | SessionCloseRequested()
                 | ShutdownRequested()
                 | HandshakeRefused()
                 | CredentialsRevoked()
@@ -260,6 +262,7 @@ class Engine:
         fact: AuditChanged
         | Activated
         | Deactivated
+        | SessionCloseRequested
         | ShutdownRequested
         | HandshakeRefused
         | CredentialsRevoked,
@@ -277,6 +280,8 @@ class Engine:
                 kernel.active = True
             case Deactivated():
                 self._deactivate()
+            case SessionCloseRequested():
+                kernel.closer.requested(fact)
             case ShutdownRequested(detail):
                 kernel.closer.shut_down(detail)
             case HandshakeRefused():

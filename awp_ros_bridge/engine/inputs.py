@@ -335,6 +335,19 @@ class Deactivated:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCloseRequested:
+    """
+    Somebody at the robot wants a session closed, as its own agent would close it (AWP-SES-011).
+
+    :param session_id: the session that held the embodiment when it was asked for.
+    :param detail: who asked, for the audit log.
+    """
+
+    session_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShutdownRequested:
     """The process was asked to end; actions end as on close (AWP-SES-006)."""
 
@@ -368,5 +381,6 @@ Input = (
     | AuditChanged
     | Activated
     | Deactivated
+    | SessionCloseRequested
     | ShutdownRequested
 )

@@ -184,6 +184,7 @@ class Liveness:
         conn.session = session
         session.conn = conn
         session.credential = conn.permissions.credential
+        session.agent = conn.agent
         kernel.channels.adapt(session, conn)
         self._attach(session)
 

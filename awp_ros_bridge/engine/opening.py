@@ -114,6 +114,7 @@ class Opener:
             max_obs_rate_hz=conn.max_obs_rate_hz,
             readable=kernel.access.readable(conn.permissions, bound),
             credential=conn.permissions.credential,
+            agent=conn.agent,
         )
         kernel.sessions[session.id] = session
         kernel.tokens.add(session)

@@ -98,6 +98,7 @@ class Session:
     :param actions: every action that is retained, by id; most of them have ended.
     :param live: those that have not ended, in order of admission.
     :param credential: of the connection that carries it, or carried it last.
+    :param agent: what the agent said of itself when it opened or took up the session.
     :param told_safe: embodiments whose safe-state entry this session was told of.
     :param agent_ns: steady time of the newest message that the agent originated (AWP-SAF-003).
     :param heard_ns: steady time of any message, for loss of the connection (AWP-SAF-002).
@@ -117,6 +118,7 @@ class Session:
     max_obs_rate_hz: float | None
     readable: frozenset[str]
     credential: str
+    agent: Json | None = None
     state: SessionState = SessionState.READY
     stream: int | None = None
     streamed: bool = False

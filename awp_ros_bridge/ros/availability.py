@@ -39,6 +39,10 @@ class Availability:
                 self._known[key] = missing
                 self._post(AvailabilityChanged(*key, missing is None, missing or ''))
 
+    def why_missing(self, key: Key) -> str | None:
+        """Return why the server of an action type is missing, as of the last look; any thread."""
+        return self._known.get(key, 'not looked for yet')
+
     def missing(self) -> list[str]:
         """Return what is missing now, as of the last look; any thread."""
         return sorted(

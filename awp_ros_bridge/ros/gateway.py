@@ -8,7 +8,7 @@ the engine: :mod:`awp_ros_bridge.ros.stop`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 import logging
 import time
@@ -39,10 +39,11 @@ from awp_ros_bridge.engine.inputs import (
     Meaning,
     RestReached,
 )
-from awp_ros_bridge.ros.account import MotionAccount
 from awp_ros_bridge.ros.beat import DeadMan
 from awp_ros_bridge.ros.capture_time import Clocks
 from awp_ros_bridge.ros.clock_watch import ClockWatch
+from awp_ros_bridge.ros.diagnostics import Ask, asks_nobody
+from awp_ros_bridge.ros.face import RosFace, Threads
 from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.guard import Guard
@@ -51,13 +52,11 @@ from awp_ros_bridge.ros.limit_watch import LimitWatch
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
 from awp_ros_bridge.ros.observations import Observations
-from awp_ros_bridge.ros.operator import OperatorDesk
 from awp_ros_bridge.ros.plan import action_plans, ActionPlan, Adapters
 from awp_ros_bridge.ros.reset import WorldReset
 from awp_ros_bridge.ros.rest import RestMonitor
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.safety_inputs import SafetyInputs
-from awp_ros_bridge.ros.status import EmbodimentStatus
 from awp_ros_bridge.ros.stop import StopGate
 from awp_ros_bridge.ros.stopping import Stopping
 
@@ -78,6 +77,8 @@ class RosGateway:
     :param on_fatal: told, on any thread, that a thread failed; the robot has been stopped, the
         gate stays shut, the process should end.
     :param marks: what the ids of this bridge's goals begin with.
+    :param ask: has the bridge's loop report on itself, for diagnostics.
+    :param shown: values of read-only parameters.
     """
 
     def __init__(
@@ -88,8 +89,11 @@ class RosGateway:
         ros_args: Sequence[str],
         on_fatal: Callable[[str], None] = lambda detail: None,
         marks: GoalMarks | None = None,
+        ask: Ask = asks_nobody,
+        shown: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
+        self._shown = {'guardian': config.guardian, **(shown or {})}
         self._post = post
         self._args = list(ros_args)
         self._told_fatal = on_fatal
@@ -119,14 +123,6 @@ class RosGateway:
             self.safety_thread, post, self.local_stop, config, self._stopping.is_commanded
         )
         self.inputs = SafetyInputs(self.safety_thread, self.local_stop, config)
-        self._operator = OperatorDesk(
-            self.safety_thread,
-            self.local_stop,
-            self.gate,
-            self.goals,
-            self.inputs,
-            config.embodiments,
-        )
         self.limits = LimitWatch(
             self.safety_thread, self.local_stop, self.rest, self.goals, config, self._places()
         )
@@ -146,12 +142,17 @@ class RosGateway:
             bodies,
         )
         self._reset = WorldReset(self.goals_thread, post)
-        self._status = EmbodimentStatus(
-            self.goals_thread,
-            config.embodiments,
-            MotionAccount(self.gate, self.inputs, self.rest, self.goals),
+        self._face = RosFace(
+            config,
+            Threads(self.safety_thread, self.goals_thread, self.observations_thread),
+            self.local_stop,
+            self.gate,
+            self.goals,
+            self.inputs,
+            self.rest,
+            post,
+            ask,
         )
-        self.local_stop.listen(self._status.changed)
         self._desk: GoalDesk | None = None
         self._observations: Observations | None = None
         self._clock_watch: ClockWatch | None = None
@@ -169,7 +170,7 @@ class RosGateway:
             context=self._context,
             signal_handler_options=SignalHandlerOptions.NO,
         )
-        main = self._main = BridgeNode(self._context, self._on_active)
+        main = self._main = BridgeNode(self._context, self._on_active, self._shown)
         safety = helper_node(main, 'safety', self._args)
         observing = helper_node(main, 'observations', self._args)
         self._nodes = [main, safety, observing]
@@ -189,14 +190,13 @@ class RosGateway:
             self.guard,
         )
         self._reset.start(main, self._config)
-        self._status.start(main)
         self.rest.start(safety, main.resolve_topic_name)
         self.inputs.start(safety, main.resolve_topic_name)
-        self._operator.start(safety, main.resolve_service_name)
         self.guard.start(main, safety)
         self.limits.start(safety, main.resolve_topic_name)
         self.dead_man.start()
-        self._observe(observing)
+        observations, clock_watch = self._observe(observing)
+        self._face.start(main, safety, self._desk, self.limits, observations, clock_watch)
         self.safety_thread.start(safety)
         self.goals_thread.start(main)
         self.observations_thread.start(observing)
@@ -255,7 +255,7 @@ class RosGateway:
                 if self._observations is not None:
                     self._observations.demand(effect.channel, effect.rate_hz, effect.fresh)
             case ReportEmbodiment():
-                self.goals_thread.post(self._status.update, effect)
+                self.goals_thread.post(self._face.update, effect)
             case _:
                 assert_never(effect)
 
@@ -348,14 +348,14 @@ class RosGateway:
 
     # ------------------------------------------------------------ inside
 
-    def _observe(self, node: Any) -> None:
+    def _observe(self, node: Any) -> tuple[Observations, ClockWatch]:
         clock = node.get_clock()
         clocks = Clocks(
             steady_ns=time.monotonic_ns,
             ros_ns=lambda: clock.now().nanoseconds,
             uses_sim_time=lambda: bool(node.get_parameter('use_sim_time').value),
         )
-        self._observations = Observations(
+        observations = self._observations = Observations(
             node,
             self.observations_thread,
             self._config.channels,
@@ -366,10 +366,11 @@ class RosGateway:
         )
         period_ns = self.limits.tf_period_ns
         if period_ns is not None:
-            self._observations.frames.hasten(period_ns)
-        self._observations.start()
-        self._clock_watch = ClockWatch(self.observations_thread, clocks)
-        self._clock_watch.start()
+            observations.frames.hasten(period_ns)
+        observations.start()
+        clock_watch = self._clock_watch = ClockWatch(self.observations_thread, clocks)
+        clock_watch.start()
+        return observations, clock_watch
 
     def _places(self) -> Places:
         def placed_in(frame: str, reference: str) -> Any | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 import logging
 from typing import Any
@@ -30,6 +31,22 @@ from awp_ros_bridge.ros.stop import StopGate
 _LOG = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """
+    One server behind action types.
+
+    :param serves: action types by embodiment, as ``arm_01.move``.
+    :param missing: why it cannot be used, None when it can.
+    """
+
+    name: str
+    noun: str
+    ros_type: str
+    serves: tuple[str, ...]
+    missing: str | None
+
+
 class GoalDesk:
     """
     Takes goals on the goals thread and gives them to who knows their kind.
@@ -53,6 +70,7 @@ class GoalDesk:
         guard: Guard,
     ) -> None:
         self._post = post
+        self._plans = plans
         self._stopper = stopper
         self._guard = guard
         self._goals = goals
@@ -85,6 +103,23 @@ class GoalDesk:
     def missing(self) -> list[str]:
         """Return the action types whose servers are missing; any thread."""
         return self._availability.missing()
+
+    def servers(self) -> list[ServerState]:
+        """Return every server behind an action type, as of the last look; any thread."""
+        serves: dict[str, list[Key]] = {}
+        plans = {plan.server: plan for plan in self._plans.values() if plan.server}
+        for key, plan in self._plans.items():
+            serves.setdefault(plan.server, []).append(key)
+        return [
+            ServerState(
+                name,
+                'action server' if plan.kind == 'action' else 'service',
+                plan.adapter.ros_type,
+                tuple('.'.join(key) for key in serves[name]),
+                self._availability.why_missing(serves[name][0]),
+            )
+            for name, plan in plans.items()
+        ]
 
     def start(self, effect: StartGoal, plan: ActionPlan, live: LiveGoal) -> None:
         """Begin a goal."""

@@ -116,6 +116,13 @@ class InputJudge:
         silent_ns = now_ns - self._companion_ns
         return self._silent(source, silent_ns) if silent_ns >= self._stale_ns else None
 
+    @property
+    def heard_ns(self) -> int | None:
+        """Steady time at which the most silent part was heard, None where one never was."""
+        heard = [state.heard_ns for state in list(self._parts.values())]
+        known = [at for at in heard if at is not None]
+        return min(known) if known and len(known) == len(heard) else None
+
     def permits_motion(self, now_ns: int) -> bool:
         """Tell whether a message allowed motion, is young enough, and there was one at all."""
         return self.tripped() is None and self.stale(now_ns) is None

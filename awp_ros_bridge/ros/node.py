@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rclpy.context import Context
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+
+from awp_ros_bridge.ros.parameters import declare
 
 NAME = 'awp_ros_bridge'
 
@@ -20,13 +22,18 @@ class BridgeNode(LifecycleNode):
     Transitions block the executor, so they only tell; the stop that follows is reported later.
 
     :param on_active: told True on activation, False when the active state is left.
+    :param shown: values of read-only parameters, see :mod:`awp_ros_bridge.ros.parameters`.
     """
 
-    def __init__(self, context: Context, on_active: Callable[[bool], None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        on_active: Callable[[bool], None],
+        shown: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(NAME, context=context)
         self._on_active = on_active
-        self.declare_parameter('autostart', True)
-        self.declare_parameter('config', '')
+        declare(self, shown or {})
 
     @property
     def autostart(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 import logging
 import time
@@ -41,6 +41,24 @@ class Pace(StrEnum):
     POLL = 'poll'  # the topic is much faster than wanted: looked at when a frame is due
 
 
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """
+    How a channel is, for diagnostics.
+
+    :param rate_hz: of its topic, over the last second.
+    :param is_counted_short: there may have been more messages than the middleware keeps.
+    :param is_delivering: samples come, whatever the note says.
+    :param note: what is the matter, empty where nothing is.
+    """
+
+    topic: str
+    rate_hz: float
+    is_counted_short: bool
+    is_delivering: bool
+    note: str
+
+
 class TopicFeed:
     """One topic channel: its reader, its feed, and its pace. Used on the node's thread."""
 
@@ -71,16 +89,13 @@ class TopicFeed:
         message_type = load_interface(channel.type)
         encoder = make_encoder(channel, context)
         self.feed = ChannelFeed(name, encoder.encode, post, clocks, self._hold, self._fail)
+        self._depth = min(_DEPTHS[channel.loss_class], encoder.most_kept)
         self.reader = TopicReader(
-            node,
-            thread,
-            channel.topic,
-            message_type,
-            self._on_message,
-            min(_DEPTHS[channel.loss_class], encoder.most_kept),
+            node, thread, channel.topic, message_type, self._on_message, self._depth
         )
         self._rate_hz = 0.0
         self._topic_hz = 0.0
+        self._is_full = False
         self._arrived = 0
         self._reviewed_ns = clocks.steady_ns()
         self._poll_due_ns = 0
@@ -106,6 +121,7 @@ class TopicFeed:
         now_ns = self._clocks.steady_ns()
         self._topic_hz = self._arrived * 1e9 / max(1, now_ns - self._reviewed_ns)
         is_silent = not self._arrived
+        self._is_full = self.pace is Pace.REST and self._arrived >= self._depth
         self._arrived, self._reviewed_ns = 0, now_ns
         if is_silent:
             self.reader.review()
@@ -128,6 +144,13 @@ class TopicFeed:
         if self.feed.unbelieved >= _MISMATCHES:
             return f'{self.reader.topic}: clock mismatch: its stamps are of another clock'
         return ''
+
+    def state(self) -> ChannelState:
+        """Say how the channel is. Safe on any thread."""
+        note = self.note()
+        last_ns = self.feed.last_arrival_ns
+        is_heard = last_ns is not None and not self._error and bool(self._topic_hz)
+        return ChannelState(self.reader.topic, self._topic_hz, self._is_full, is_heard, note)
 
     def close(self) -> None:
         """Unsubscribe."""
@@ -256,6 +279,15 @@ class Observations:
         notes |= self._unusable
         notes[TF_CHANNEL] = self.frames.note()
         return {name: note for name, note in notes.items() if note}
+
+    def states(self) -> dict[str, ChannelState]:
+        """Say how each channel is, for diagnostics. Safe on any thread."""
+        states = {name: feed.state() for name, feed in self._feeds.items()}
+        for name, why in self._unusable.items():
+            states[name] = ChannelState('', 0.0, False, False, why)
+        note = self.frames.note()
+        states[TF_CHANNEL] = ChannelState('/tf', self.frames.rate_hz, False, not note, note)
+        return states
 
     def _review(self) -> None:
         if self._is_closed:

@@ -64,12 +64,19 @@ class WatchedInput:
     One input: its readers, its limit of silence, the news of its verdict.
 
     :param embodiments: those whose motion it forbids; each has a latch of its own.
+    :param place: the embodiment at which it is configured, empty for the world.
     """
 
     def __init__(
-        self, embodiments: Iterable[str], spec: InputSpec, thread: RosThread, stop: LocalStop
+        self,
+        embodiments: Iterable[str],
+        spec: InputSpec,
+        thread: RosThread,
+        stop: LocalStop,
+        place: str = '',
     ) -> None:
         self.spec = spec
+        self.place = place
         self.judge = InputJudge(spec)
         self._told = {name: _Told() for name in embodiments}
         self._thread = thread
@@ -98,6 +105,11 @@ class WatchedInput:
         if verdict is not None:
             return verdict.means is Meaning.DEGRADED
         return self.spec.means is Meaning.DEGRADED or self.judge.stale(now_ns) is None
+
+    def latched(self) -> dict[str, Verdict]:
+        """Return what is latched, by the embodiment for which it is; any thread."""
+        found = {name: told.latched for name, told in self._told.items()}
+        return {name: verdict for name, verdict in found.items() if verdict is not None}
 
     def is_only_latched(self, embodiment: str) -> bool:
         """Tell whether an operator may clear the input: the hardware has, and is not silent."""
@@ -234,7 +246,7 @@ class SafetyInputs:
         ]
         for name, embodiment in config.embodiments.items():
             self.inputs += [
-                WatchedInput([name], entry.spec, thread, stop)
+                WatchedInput([name], entry.spec, thread, stop, name)
                 for entry in embodiment.safety_inputs
             ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext, Limits
 from awp_ros_bridge.ros.adapters.checker import GoalCheck
 from awp_ros_bridge.ros.adapters.registry import Registry
 from awp_ros_bridge.ros.description import Descriptions
+from awp_ros_bridge.ros.diagnostics import Ask, asks_nobody
 from awp_ros_bridge.ros.gateway import RosGateway
 from awp_ros_bridge.ros.goal_marks import GoalMarks
 
@@ -25,6 +26,8 @@ class RosSide:
     :param folder: where relative file names of the configuration begin
     :param on_fatal: told that a ROS thread failed; the robot has been stopped
     :param marks: what the ids of this bridge's goals begin with
+    :param ask: has the bridge's loop report on itself, for diagnostics
+    :param shown: values of read-only parameters
     :raises ValueError: an action's options do not suit its adapter
     """
 
@@ -37,6 +40,8 @@ class RosSide:
         folder: Path,
         on_fatal: Callable[[str], None],
         marks: GoalMarks | None = None,
+        ask: Ask = asks_nobody,
+        shown: Mapping[str, str] | None = None,
     ) -> None:
         self._config = config
         self.descriptions = Descriptions(
@@ -49,7 +54,9 @@ class RosSide:
                 adapter = config.actions[action_type].adapter
                 self.adapters[name, action_type] = registry.build(adapter, context)
         self.checker = GoalCheck(self.adapters)
-        self.gateway = RosGateway(config, self.adapters, post, ros_args, on_fatal, marks)
+        self.gateway = RosGateway(
+            config, self.adapters, post, ros_args, on_fatal, marks, ask, shown
+        )
 
     def start(self) -> None:
         """Make the nodes and begin to spin; returns without waiting for the robot."""

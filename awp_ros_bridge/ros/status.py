@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, Protocol
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.node import Node
@@ -16,6 +16,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool
 
 from awp_ros_bridge.engine.effects import ReportEmbodiment
+from awp_ros_bridge.ros.diagnosis import Diagnosis, Level
 from awp_ros_bridge.ros.names import topic_token
 from awp_ros_bridge.ros.plan import MS
 from awp_ros_bridge.ros.runtime import RosThread
@@ -123,17 +124,24 @@ class EmbodimentStatus:
             for publisher, value in zip(publishers, values, strict=True):
                 publisher.publish(_BYTES[value])
             if self._safety[name].get_subscription_count():
-                self._safety[name].publish(self._diagnosis(name, report))
+                said = self.diagnosis(name).to_message(f'{name}: safety', name)
+                self._safety[name].publish(said)
 
-    def _diagnosis(self, name: str, report: ReportEmbodiment) -> Any:
+    def holder(self, embodiment: str) -> str | None:
+        """Return the session that holds an embodiment, as last reported; the thread's own."""
+        return self._reports[embodiment].session_id
+
+    def diagnosis(self, name: str) -> Diagnosis:
+        """Say whether an embodiment may move, and give a value to each reason against it."""
+        report = self._reports[name]
         permitted = self._account.motion_permitted(name)
         reasons = {**self._account.reasons(name), **dict(report.reasons)}
         against = [text for key, text in reasons.items() if key != 'goals']
-        level, message = DiagnosticStatus.OK, 'motion permitted'
+        level, message = Level.OK, 'motion permitted'
         if not permitted:
-            level, message = DiagnosticStatus.ERROR, f'motion forbidden: {"; ".join(against)}'
+            level, message = Level.ERROR, f'motion forbidden: {"; ".join(against)}'
         elif against:
-            level, message = DiagnosticStatus.WARN, f'motion permitted, but: {"; ".join(against)}'
+            level, message = Level.WARN, f'motion permitted, but: {"; ".join(against)}'
         known = {
             'motion_permitted': _WORDS[permitted],
             'in_safe_state': _WORDS[report.in_safe_state],
@@ -142,7 +150,4 @@ class EmbodimentStatus:
             'action': report.active_action or '',
             **reasons,
         }
-        values = [KeyValue(key=key, value=value) for key, value in known.items()]
-        return DiagnosticStatus(
-            level=level, name=f'{name}: safety', message=message, hardware_id=name, values=values
-        )
+        return Diagnosis(level, message, known)

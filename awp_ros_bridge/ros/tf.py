@@ -36,6 +36,8 @@ class Frames:
     The configured frames, from ``/tf`` and ``/tf_static``.
 
     Everything runs on the node's thread but :meth:`pose_in`, :meth:`known` and :meth:`note`.
+
+    :ivar rate_hz: messages on ``/tf``, over the last second.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Frames:
         self._is_closed = False
         self._error = ''
         self._stamp_ns = 0
+        self.rate_hz = 0.0
 
     def start(self) -> None:
         """Subscribe, and tell the tree as far as it is known: unknown frames are dynamic."""
@@ -112,7 +115,7 @@ class Frames:
         reader, now_ns = self._moving, self._clocks.steady_ns()
         if reader is None:
             return
-        rate_hz = self._arrived * 1e9 / max(1, now_ns - self._reviewed_ns)
+        self.rate_hz = rate_hz = self._arrived * 1e9 / max(1, now_ns - self._reviewed_ns)
         self._arrived, self._reviewed_ns = 0, now_ns
         if not rate_hz:
             reader.review()

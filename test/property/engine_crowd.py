@@ -110,6 +110,7 @@ class Crowd:
             (2, self.stream),
             (1, self.babble),
             (2, self.probe),
+            (1, self.an_operator_closes),
         )
 
     def open(self) -> None:
@@ -263,6 +264,11 @@ class Crowd:
         agent = self.agent()
         if agent is not None:
             agent.text(self.random.choice(GARBAGE))
+
+    def an_operator_closes(self) -> None:
+        """Close some session from outside, or one that is none."""
+        known = [*sorted(self.world.engine.kernel.sessions), 'nobody']
+        self.tell(facts.SessionCloseRequested(self.random.choice(known), 'an operator'))
 
     def probe(self) -> None:
         """Ask where sessions stand: nothing is changed, but for the asker's own session."""

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from agent_words import Heard, hello, judge_error, Refused, strict_json, TERMINAL
 from patience import WAIT_S
+import secrets_written
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -71,6 +72,7 @@ class Agent:
         :param receive_bytes: size of the socket's receive buffer, to stall early.
         :param tls: whom to trust, for wss.
         """
+        secrets_written.note(token)
         options: Json = {} if tls is None else {'ssl': tls}
         if receive_bytes is not None:
             host, port = url.removeprefix('ws://').rsplit(':', 1)
@@ -390,11 +392,16 @@ class Agent:
         assert ('result' in body) != ('error' in body), body
         if 'error' in body:
             judge_error(body['error'])
+            told = secrets_written.in_text(json.dumps(body['error']))
+            assert not told, f'an error holds a secret: {told}'
         if body['id'] is None:
             self.strays.append(body)
         elif not str(body['id']).startswith('beat-'):
             answer = self._asked.pop(body['id'])  # KeyError: nobody asked, or it came twice
             result = body.get('result')
+            for name in ('session_token', 'transfer_token'):
+                if isinstance(result, dict) and name in result:
+                    secrets_written.note(result[name])
             if isinstance(result, dict) and 'action_id' in result:
                 self._count(result)
             answer.set_result(body)

@@ -20,6 +20,7 @@ from bridge_cell import as_soon_as_possible, AWAY_M, may_move, open_when_free, R
 from patience import until
 from processes import SIM_ARM
 import pytest
+import secrets_written
 
 from awp_ros_bridge.bridge import main as bridge_main
 from awp_ros_bridge.bridge import wiring
@@ -97,6 +98,8 @@ def hosted(
         made.world = build(options)
         return made.world
 
+    secrets_written.note(TOKEN)
+    secrets_written.watch(folder / 'audit')
     patch.setenv('AWP_BRIDGE_TOKEN', TOKEN)
     patch.setattr(wiring.World, 'build', remember)
     patch.setattr(os, '_exit', made.leave)

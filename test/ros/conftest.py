@@ -24,6 +24,7 @@ else:
     from patience import run
 
 from processes import nothing_left, start_sim_robot, StartedProcess
+import secrets_written
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -31,6 +32,14 @@ def _ended() -> Iterator[None]:
     """End what the tests of a module have left running."""
     with nothing_left():
         yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def no_secret_was_written() -> Iterator[None]:
+    """Search what all bridges of this run wrote for all tokens of this run, at its end."""
+    yield
+    found = list(secrets_written.in_places())
+    assert not found, '\n'.join(found)
 
 
 @pytest.fixture(scope='module')

@@ -15,6 +15,8 @@ import tempfile
 import time
 from typing import Any
 
+import secrets_written
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIM_ARM = REPOSITORY / 'config' / 'sim_arm.yaml'
 _DOMAINS = range(1, 101)  # beyond, the ports of a domain may be those of other programs
@@ -228,6 +230,7 @@ class GuardianProcess(StartedProcess):
         if ros_arguments:
             command += ['--ros-args', *ros_arguments]
         super().__init__(command, folder, name, group=group)
+        secrets_written.watch(self.log_file)
 
     def end(self) -> None:
         """End it, after its bridge or before it."""
@@ -278,6 +281,8 @@ class BridgeProcess(StartedProcess):
         if ros_arguments:
             command += ['--ros-args', *ros_arguments]
         super().__init__(command, folder, name, {'AWP_BRIDGE_TOKEN': self.token}, group)
+        secrets_written.note(self.token)
+        secrets_written.watch(self.log_file, self.audit)
 
     def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
         """Wait until it serves."""

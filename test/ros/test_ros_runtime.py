@@ -296,7 +296,7 @@ def test_status_is_repeated_with_a_deadline(peer: RosPeer, robot: FakeRobot) -> 
         peer.wait_until(lambda: not permitted.newest.data, what='the gate')
         for listener in (permitted, in_safe_state, at_rest):
             listener.close()
-        status = rig.gateway._status
+        status = rig.gateway._face._status
         eventually(lambda: not status._is_repeating, 'nothing is repeated for nobody')
 
 

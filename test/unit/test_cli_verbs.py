@@ -10,7 +10,7 @@ from config_sample import ADAPTERS, SAMPLE
 import pytest
 
 from awp_ros_bridge import __version__
-from awp_ros_bridge.cli import check
+from awp_ros_bridge.cli import check, check_ros, ros_verb
 from awp_ros_bridge.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -159,10 +159,47 @@ def test_verify_has_a_code_for_what_cannot_be_read(awp: Run, tmp_path: Path) -> 
 
 def test_help_tells_the_exit_codes(awp: Run) -> None:
     tokens = [['token', verb] for verb in ('make', 'list', 'revoke')]
-    for verb in (['check'], ['audit', 'verify'], *tokens):
+    ros = [[verb] for verb in ('status', 'sessions', 'stop', 'clear')]
+    for verb in (['check'], ['audit', 'verify'], *tokens, *ros):
         code, out, _ = awp(*verb, '--help')
         assert code == 0
         assert 'exit codes:' in out
+
+
+@pytest.mark.parametrize('verb', ['status', 'sessions', 'stop', 'clear'])
+def test_a_verb_without_ros_says_what_to_source(
+    awp: Run, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ros_verb, '_VISITOR', 'no_such_ros')
+    code, out, err = awp(verb)
+    assert (code, out) == (2, '')
+    assert err == (
+        "ROS 2 is not at hand (No module named 'no_such_ros'); source its setup file first\n"
+    )
+    code, out, err = awp(verb, '--json')
+    assert (code, err) == (2, '')
+    assert json.loads(out)['ok'] is False
+
+
+def test_check_ros_without_ros_says_what_to_source(
+    awp: Run, robot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_ros, '_VISITOR', 'no_such_ros')
+    code, out, err = awp('check', '--ros', robot)
+    assert (code, out) == (2, '')
+    assert 'source its setup file first' in err
+    code, out, _ = awp('check', '--ros', '--json', robot)
+    assert code == 2
+    assert json.loads(out)['ok'] is False
+    robot.write_text(SAMPLE.replace('guardian:', 'gardian:'))
+    assert awp('check', '--ros', robot)[0] == 2, 'a file with errors is compared with nothing'
+
+
+@pytest.mark.parametrize('seconds', ['0', '-1', 'nan', 'soon', '601'])
+def test_a_wait_without_a_bound_is_refused(awp: Run, seconds: str) -> None:
+    code, _, err = awp('status', '--timeout-s', seconds)
+    assert code == 2
+    assert 'write 0.1 to 600 seconds' in err
 
 
 def test_version_and_missing_verbs(awp: Run) -> None:
