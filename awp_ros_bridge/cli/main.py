@@ -32,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args.ros_args = ros_words
     try:
         code: int = args.run(args)
+    except KeyboardInterrupt:
+        return 130  # as shells say it
     except BrokenPipeError:  # the reader of a pipe went away; that is no fault
         sys.stderr.close()
         return 1

@@ -91,7 +91,7 @@ class Diagnostics:
         self._look_for_namesake()
         if self._is_heard:
             self._latencies.ask()
-            self._thread.call_later(ANSWER_NS, self._tell)
+            self._thread.call_later(ANSWER_NS, self._tell_or_say_why_not)
 
     def _ask_loop(self, ran: Callable[[], None]) -> None:
         def take(report: ProcessReport) -> None:
@@ -120,6 +120,13 @@ class Diagnostics:
             f'another node is called /{self._prefix} too, calls of its services may reach either; '
             f'start one with -r __node:=<name> or -r __ns:=<namespace>'
         )
+
+    def _tell_or_say_why_not(self) -> None:
+        """Tell; a diagnosis that cannot be made must not stop the robot, as faults here do."""
+        try:
+            self._tell()
+        except Exception:  # noqa: BLE001 it is logged, and seen by the silence of the topic
+            _LOG.exception('diagnostics cannot be told')
 
     def _tell(self) -> None:
         assert self._node is not None
