@@ -23,6 +23,7 @@ from bridge_cell import Cell, RobotTap
 from gazebo_cell import running_in_gazebo
 from gazebo_robot.drives import DriveModel
 from gazebo_robot.hardware import GazeboJoints
+from gazebo_robot.robots import ARM_HOME, start_world
 from patience import run as run_bounded
 from patience import until
 import rclpy
@@ -31,14 +32,7 @@ from ros_peer import RosPeer
 from rosgraph_msgs.msg import Clock
 from sim_robot_goals import away, HOME, send_trajectory, trajectory
 
-from awp_ros_bridge.sim_robot.description import (
-    ARM_HOME_RAD,
-    ARM_JOINTS,
-    GRIPPER_HOME_M,
-    GRIPPER_JOINT,
-    GRIPPER_MIRROR_JOINT,
-    load_urdf,
-)
+from awp_ros_bridge.sim_robot.description import ARM_JOINTS, load_urdf
 from bench.figures import percentile
 
 _MOVES_RADPS = 1e-3
@@ -60,23 +54,27 @@ def drives(count: int) -> list[float]:
     :raises TimeoutError: a joint did not move
     """
     urdf = load_urdf()
-    home = dict(zip(ARM_JOINTS, ARM_HOME_RAD, strict=True))
-    home |= {GRIPPER_JOINT: GRIPPER_HOME_M, GRIPPER_MIRROR_JOINT: GRIPPER_HOME_M}
-    model = DriveModel(urdf, home)
-    still = [0.0] * len(home)
+    model = DriveModel(urdf, ARM_HOME)
+    still = [0.0] * len(ARM_HOME)
+    wheels = [0.0, 0.0]
     took_ms = []
     with tempfile.TemporaryDirectory(prefix='awp-bench-gazebo-') as folder:
-        joints = GazeboJoints(urdf, home, model.gains(), Path(folder))
+        joints = start_world(urdf, model, Path(folder))
+
+        def command() -> None:
+            loads = model.loads(positions, still)
+            joints.command([*positions, *wheels], [*still, *wheels], [*loads, *wheels])
+
         try:
-            positions = list(home.values())
-            joints.command(positions, still, model.loads(positions, still))
+            positions = list(ARM_HOME.values())
+            command()
             joints.pause(False)
             for _ in range(count):
                 time.sleep(_STILL_S)
                 joints.read()
                 positions[0] += 0.002
                 began = time.monotonic()
-                joints.command(positions, still, model.loads(positions, still))
+                command()
                 _wait_for_joint(joints, began + _LATE_S)
                 took_ms.append((time.monotonic() - began) * 1e3)
         finally:

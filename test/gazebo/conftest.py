@@ -21,7 +21,8 @@ else:
 
     from bridge_cell import Cell
     from fixtures import peer, ros, ros_domain_id  # noqa: F401
-    from gazebo_cell import running_in_gazebo
+    from gazebo_cell import Cells
+    from processes import SIM_ARM
 
 
 _FIGURES: list[str] = []
@@ -53,12 +54,19 @@ def gazebo() -> None:
         pytest.skip('Gazebo is not entered: ./scripts/test gazebo sets it up and enters it')
 
 
-@pytest.fixture(scope='module')
-def cell(
+@pytest.fixture(scope='session')
+def cells(
     gazebo: None,
     ros: None,
     tmp_path_factory: pytest.TempPathFactory,
-) -> 'Iterator[Cell]':
-    """Run the robot in Gazebo, and bridge and guardian with the embedded robot's configuration."""
-    with running_in_gazebo(tmp_path_factory.mktemp('gazebo_cell')) as started:
-        yield started
+) -> 'Iterator[Cells]':
+    """Give the cells that tests run in, one at a time."""
+    opened = Cells(lambda: tmp_path_factory.mktemp('gazebo_cell'))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope='module')
+def cell(cells: 'Cells', request: pytest.FixtureRequest) -> 'Cell':
+    """Run both robots, with the embedded robot's configuration where the module names no other."""
+    return cells.get(getattr(request.module, 'CONFIG', SIM_ARM))

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, ExitStack, suppress
 from pathlib import Path
 import sys
 
-from bridge_cell import Cell
+from bridge_cell import Cell, STATE_CHANNELS
 from patience import run
 from processes import BridgeProcess, GuardianProcess, SIM_ARM, StartedProcess
 import yaml
+
+WHOLE = Path(__file__).parent / 'gazebo_cell.yaml'
+STATE_CHANNELS['base_01'] = 'base_state'  # as WHOLE names it
+
+
+class Cells:
+    """One cell at a time: who asks for the configuration that runs gets the running one."""
+
+    def __init__(self, make_folder: Callable[[], Path]) -> None:
+        """Begin with none."""
+        self._make_folder = make_folder
+        self._config: Path | None = None
+        self._cell: Cell | None = None
+        self._running = ExitStack()
+
+    def get(self, config: Path) -> Cell:
+        """Give a cell with a configuration, after the end of one with another."""
+        cell = self._cell
+        if cell is not None and (config != self._config or _has_ended(cell)):
+            self.close()
+            cell = None
+        if cell is None:
+            started = running_in_gazebo(self._make_folder(), config)
+            self._cell = cell = self._running.enter_context(started)
+            self._config = config
+        return cell
+
+    def close(self) -> None:
+        """End what runs."""
+        self._cell = None
+        self._running.close()
+
+
+def _has_ended(cell: Cell) -> bool:
+    return any(process.exit_status is not None for process in (cell.robot, cell.bridge))
 
 
 @contextmanager

@@ -46,11 +46,12 @@ def test_every_moving_joint_and_all_mass_is_in_the_converted_model(gazebo: None)
 
 
 def test_the_world_holds_the_arm_at_home_and_shifts_its_limits_to_there() -> None:
+    from gazebo_robot.robots import load_base_urdf
     from gazebo_robot.world import world_of
 
     home = dict(zip(ARM_JOINTS, ARM_HOME_RAD, strict=True))
     home |= {GRIPPER_JOINT: GRIPPER_HOME_M, GRIPPER_MIRROR_JOINT: GRIPPER_HOME_M}
-    world = ElementTree.fromstring(world_of(load_urdf(), home))
+    world = ElementTree.fromstring(world_of(load_urdf(), home, load_base_urdf()))
     arm = world.find(".//model[@name='arm']")
     assert arm is not None
 

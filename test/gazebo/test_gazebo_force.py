@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, Cell, config_with, HOME_M, may_move, RobotTap
-from gazebo_cell import running_in_gazebo
+from bridge_cell import as_soon_as_possible, Cell, HOME_M, may_move, RobotTap
+from gazebo_cell import WHOLE
 from geometry_msgs.msg import Wrench, WrenchStamped
 from patience import run, until
 import pytest
@@ -20,23 +20,12 @@ from awp_ros_bridge.sim_robot.description import load_arm_chain, load_urdf
 
 Figure = Callable[..., None]
 
+CONFIG = WHOLE
 CHAIN = load_arm_chain(load_urdf())
 MOST_N = 50.0
 TOLERATED_N = 5.0  # a tenth
 BLOCK_XY_M = (0.3, -0.2)
 BLOCK_TOP_M = 0.05  # above base
-
-
-@pytest.fixture(scope='module')
-def cell(
-    gazebo: None, ros: None, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Cell]:
-    """Run the robot in Gazebo with a limit of force, measured by the sensor at its wrist."""
-    folder = tmp_path_factory.mktemp('force')
-    limits = {'max_force_n': MOST_N, 'force': {'topic': 'ft_sensor/wrench', 'stale_after_ms': 300}}
-    config = config_with(folder, {'embodiments.arm_01.envelope': limits})
-    with running_in_gazebo(folder, config) as started:
-        yield started
 
 
 @pytest.fixture
@@ -90,29 +79,15 @@ def test_the_sensor_feels_a_push_and_neither_weight_nor_joints(
     publisher = peer.node.create_publisher(Wrench, 'sim/push', 10)
     peer.wait_until(publisher.get_subscription_count, 5.0, 'the robot to listen')
     push = Wrench()
-    push.force.y = 30.0
+    push.force.y = 10.0
     publisher.publish(push)
     peer.turn_for(0.9)
     publisher.publish(Wrench())
     peer.node.destroy_publisher(publisher)
     x_n, y_n, z_n = means(felt, 60)
     # The drives hold: what pushes is what the wrist bears.
-    assert y_n == pytest.approx(30.0, rel=0.15)
-    assert (x_n, z_n) == pytest.approx((0.0, 0.0), abs=1.5)
-
-
-def test_moves_in_free_air_stay_far_below_the_limit(cell: Cell, tap: RobotTap) -> None:
-    async def play() -> None:
-        felt = Feeler(tap)
-        async with cell.holding() as agent:
-            for number, place in enumerate([(0.3, 0.2, 0.5), HOME_M]):
-                await agent.submit(f'go-{number}', 'move_to_pose', to_pose(*place))
-                assert (await agent.status(f'go-{number}'))['state'] == 'completed'
-            assert 'envelope_violation' not in agent.events()
-        assert len(felt.messages) > 100
-        assert felt.most_n() < MOST_N / 2
-
-    run(play())
+    assert y_n == pytest.approx(10.0, rel=0.15)
+    assert (x_n, z_n) == pytest.approx((0.0, 0.0), abs=0.7)
 
 
 def test_pressing_too_hard_fails_the_action_and_the_arm_moves_away_again(
@@ -121,11 +96,13 @@ def test_pressing_too_hard_fails_the_action_and_the_arm_moves_away_again(
     async def play() -> float:
         felt = Feeler(tap)
         async with cell.holding() as agent:
-            (envelope,) = agent.manifest['safety_policy']['envelopes']
-            assert envelope['max_force_n'] == MOST_N
+            limits = agent.manifest['safety_policy']['envelopes']
+            assert [e['max_force_n'] for e in limits if 'max_force_n' in e] == [MOST_N]
             above = to_pose(*BLOCK_XY_M, BLOCK_TOP_M + 0.05)
             await agent.submit('above', 'move_to_pose', above)
             assert (await agent.status('above'))['state'] == 'completed'
+            assert len(felt.messages) > 100
+            assert felt.most_n() < MOST_N / 2  # on the way through free air
             start = len(felt.messages)
             into = to_pose(*BLOCK_XY_M, BLOCK_TOP_M - 0.03, max_velocity_mps=0.05)
             await agent.submit('press', 'move_to_pose', into)

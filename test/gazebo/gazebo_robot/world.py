@@ -1,5 +1,5 @@
 """
-Owns the world: the robot's own description, turned into what Gazebo loads.
+Owns the world: descriptions of the robots, turned into what Gazebo loads.
 
 The arm stands in its home configuration, and its joints count from there: a reset of the world
 brings it home. Offsets between the two countings are the home positions.
@@ -14,7 +14,9 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pinocchio as pin
 
-MODEL = 'arm'
+ARM_MODEL, BASE_MODEL = 'arm', 'base'
+# Where the base stands on the floor at first, x forwards: in front of the arm, out of its reach.
+BASE_BEGINS_M = (2.5, 0.0)
 SENSED_JOINT = 'joint_6'
 # A block to press onto: middle of its upper face in the world, and its edges. No move whose tip
 # stays 0.1 m above the work surface comes near it.
@@ -25,7 +27,7 @@ _HEAD = """<?xml version="1.0"?>
 <gravity>0 0 -9.81</gravity>
 <physics type="ode"><max_step_size>0.001</max_step_size><real_time_factor>1</real_time_factor>
 <real_time_update_rate>1000</real_time_update_rate>
-<ode><solver><type>quick</type><iters>60</iters></solver></ode></physics>
+<ode><solver><type>quick</type><iters>30</iters></solver></ode></physics>
 <model name="floor"><static>true</static><link name="link"><collision name="plane">
 <geometry><plane><normal>0 0 1</normal><size>20 20</size></plane></geometry></collision></link>
 </model>
@@ -40,22 +42,29 @@ _BLOCK_SURFACE = (
     '<surface><contact><ode><kp>1000000</kp><kd>2000</kd><max_vel>0.05</max_vel></ode></contact>'
     '<friction><ode><mu>0.2</mu><mu2>0.2</mu2></ode></friction></surface>'
 )
-_DAMPING = {'revolute': 0.5, 'prismatic': 5.0}
+_DAMPING = {'revolute': 0.5, 'prismatic': 5.0, 'continuous': 0.01}
+_SLIDING = '<surface><friction><ode><mu>0</mu><mu2>0</mu2></ode></friction></surface>'
 
 
-def world_of(urdf: str, home: Mapping[str, float]) -> str:
+def world_of(urdf: str, home: Mapping[str, float], base_urdf: str) -> str:
     """
-    Write the world of a robot.
+    Write the world of an arm and a base.
 
-    :param home: positions of all moving joints, rad or m, in which it stands
+    :param home: positions of all moving joints of the arm, rad or m, in which it stands
     """
+    x, y = BASE_BEGINS_M
+    parts = [_HEAD, *_model(ARM_MODEL, urdf, home), _block()]
+    parts += _model(BASE_MODEL, base_urdf, {}, f'<pose>{x} {y} 0 0 0 0</pose>')
+    return '\n'.join([*parts, '</world></sdf>\n'])
+
+
+def _model(name: str, urdf: str, home: Mapping[str, float], pose: str = '') -> Iterator[str]:
     root = ET.fromstring(urdf)
     placed = _placements(urdf, home)
-    parts = [_HEAD, f'<model name="{MODEL}">']
-    parts += (_link(link, placed) for link in root.iter('link') if _mass(link) is not None)
-    parts += _joints(root, home)
-    parts += ('</model>', _block(), '</world></sdf>\n')
-    return '\n'.join(parts)
+    yield f'<model name="{name}">{pose}'
+    yield from (_link(link, placed) for link in root.iter('link') if _mass(link) is not None)
+    yield from _joints(root, home)
+    yield '</model>'
 
 
 def _placements(urdf: str, home: Mapping[str, float]) -> dict[str, Any]:
@@ -92,7 +101,8 @@ def _link(link: ET.Element, placed: Mapping[str, Any]) -> str:
     for number, visual in enumerate(link.iter('visual')):
         body += (
             f'<collision name="collision_{number}"><pose>{_origin(visual)}</pose>'
-            f'<geometry>{_geometry(visual)}</geometry></collision>'
+            f'<geometry>{_geometry(visual)}</geometry>{_SLIDING if "castor" in name else ""}'
+            '</collision>'
         )
     return body + '</link>'
 
@@ -114,16 +124,26 @@ def _joints(root: ET.Element, home: Mapping[str, float]) -> Iterator[str]:
         if kind == 'fixed':
             yield f'<joint name="{name}" type="fixed">{ends}</joint>'
             continue
-        limit, axis = joint.find('limit'), joint.find('axis')
-        assert limit is not None
+        axis = joint.find('axis')
         assert axis is not None
-        low, high = (float(limit.get(end, 'nan')) - home[name] for end in ('lower', 'upper'))
+        sdf_kind = 'revolute' if kind == 'continuous' else kind
         yield (
-            f'<joint name="{name}" type="{kind}">{ends}<axis><xyz>{axis.get("xyz")}</xyz>'
-            f'<limit><lower>{low}</lower><upper>{high}</upper><effort>{limit.get("effort")}</effort>'
-            f'</limit><dynamics><damping>{_DAMPING[kind]}</damping></dynamics></axis>'
+            f'<joint name="{name}" type="{sdf_kind}">{ends}<axis><xyz>{axis.get("xyz")}</xyz>'
+            f'{_limit(joint, home)}<dynamics><damping>{_DAMPING[kind]}</damping></dynamics></axis>'
             f'{_FORCE_SENSOR if name == SENSED_JOINT else ""}</joint>'
         )
+
+
+def _limit(joint: ET.Element, home: Mapping[str, float]) -> str:
+    limit = joint.find('limit')
+    if limit is None:  # it turns without end
+        return ''
+    start = home[joint.get('name', '')]
+    low, high = (float(limit.get(end, 'nan')) - start for end in ('lower', 'upper'))
+    return (
+        f'<limit><lower>{low}</lower><upper>{high}</upper><effort>{limit.get("effort")}</effort>'
+        '</limit>'
+    )
 
 
 def _block() -> str:
