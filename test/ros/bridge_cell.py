@@ -28,9 +28,9 @@ from processes import (
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from ros_peer import stamp_ns
+from ros_peer import RosPeer, stamp_ns
 from sensor_msgs.msg import JointState
-from sim_robot_goals import GRIPPER, PRIMITIVE, TRAJECTORY
+from sim_robot_goals import GRIPPER, PRIMITIVE, reset, TRAJECTORY
 import yaml
 
 Json = dict[str, Any]
@@ -300,6 +300,16 @@ async def may_move(agent: Agent, timeout_s: float = 15.0) -> None:
         return state is not None and bool(state['motion_permitted'])
 
     await until(is_permitted, timeout_s, 'permission to move')
+
+
+@contextmanager
+def tapped(peer: RosPeer) -> Iterator[RobotTap]:
+    """Listen to a robot that is put back to its home before and after."""
+    reset(peer)
+    with RobotTap() as opened:
+        peer.wait_until(lambda: opened.samples, 10.0, 'joint states')
+        yield opened
+    reset(peer)
 
 
 @contextmanager

@@ -9,18 +9,15 @@ import sys
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, RobotTap
+from bridge_cell import AWAY_M, Cell, RobotTap, tapped
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import reset
 
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

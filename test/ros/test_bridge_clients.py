@@ -22,12 +22,13 @@ from bridge_cell import (
     open_when_free,
     RobotTap,
     running_cell,
+    tapped,
     TcpProxy,
 )
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 Record = Any
 HEARTBEAT_MS = 600
@@ -46,9 +47,7 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, may_move, RobotTap
+from bridge_cell import AWAY_M, Cell, may_move, RobotTap, tapped
 from patience import run, until
 from processes import (
     BridgeProcess,
@@ -26,7 +26,7 @@ from processes import (
 )
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 Record = Any
 EXIT_S = 4.0
@@ -47,11 +47,8 @@ def robot(folder: Path) -> Iterator[StartedProcess]:
 
 @pytest.fixture
 def tap(peer: RosPeer, robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 @pytest.fixture

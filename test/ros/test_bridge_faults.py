@@ -17,13 +17,13 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap
+from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import holding, Host, moving, no_visit
 from patience import run, until
 from processes import StartedProcess
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 from awp_ros_bridge.audit import verify
 from awp_ros_bridge.bridge import main as bridge_main
@@ -35,9 +35,7 @@ MOST_KB = 256
 
 @pytest.fixture
 def tap(peer: RosPeer, sim_robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 10.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

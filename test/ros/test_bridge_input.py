@@ -18,20 +18,17 @@ from bad_messages import (
     request,
     submission,
 )
-from bridge_cell import Cell, RobotTap
+from bridge_cell import Cell, RobotTap, tapped
 from patience import run
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import reset
 
 Json = dict[str, Any]
 Record = Any
 
 @pytest.fixture(scope='module')
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

@@ -20,6 +20,7 @@ from bridge_cell import (
     newest,
     RobotTap,
     running_cell,
+    tapped,
 )
 from geometry_msgs.msg import WrenchStamped
 from patience import run, until
@@ -46,12 +47,9 @@ BOX_Y_M = 0.5
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
     set_fault(peer, '')
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    set_fault(peer, '')
-    reset(peer)
+        set_fault(peer, '')
 
 
 def tip_m(tap: RobotTap) -> tuple[float, float, float]:

@@ -15,12 +15,12 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, Cell, HOME_M, JointSample, may_move, RobotTap
+from bridge_cell import as_soon_as_possible, Cell, HOME_M, JointSample, may_move, RobotTap, tapped
 import numpy as np
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset, set_fault
+from sim_robot_goals import PRIMITIVE, set_fault
 
 from awp_ros_bridge.sim_robot.description import load_arm_chain, load_urdf
 
@@ -36,12 +36,9 @@ LONGEST_MS = 500.0  # of a busy machine; the evidence says what is usual
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    set_fault(peer, '')
-    reset(peer)
+        set_fault(peer, '')
 
 
 def violates(sample: JointSample, limit: str) -> bool:

@@ -20,6 +20,7 @@ from bridge_cell import (
     newest,
     RobotTap,
     running_cell,
+    tapped,
 )
 from fakes import LATCHED
 from patience import run, until
@@ -83,13 +84,10 @@ def inputs(cell: Cell, peer: RosPeer, ros_domain_id: int) -> Iterator[Inputs]:
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer, inputs: Inputs) -> Iterator[RobotTap]:
-    reset(peer)
     inputs.release()
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    inputs.release()
-    reset(peer)
+        inputs.release()
 
 
 async def start(agent: Agent, tap: RobotTap) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from agent import Agent
 from agent_words import Refused, to_pose
-from bridge_cell import AWAY_M, Cell, config_with, HOME_M, RobotTap, running_cell
+from bridge_cell import AWAY_M, Cell, config_with, HOME_M, RobotTap, running_cell, tapped
 from patience import run, until
 from processes import BridgeProcess
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 Json = dict[str, Any]
 Record = Any
@@ -39,9 +39,7 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

@@ -17,11 +17,12 @@ from bridge_cell import (
     JointSample,
     newest,
     RobotTap,
+    tapped,
 )
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, reset, TRAJECTORY
+from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, TRAJECTORY
 
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
@@ -30,9 +31,7 @@ Record = Any
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, config_with, HOME_M, may_move, RobotTap, running_cell
+from bridge_cell import AWAY_M, Cell, config_with, HOME_M, may_move, RobotTap, running_cell, tapped
 from geometry_msgs.msg import TwistStamped
 from patience import run, until
 import pytest
 from ros_peer import Listener, RosPeer, stamp_ns
-from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, reset, set_fault, TRAJECTORY
+from sim_robot_goals import GRIPPER, HOME, PRIMITIVE, set_fault, TRAJECTORY
 
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
@@ -62,12 +62,9 @@ def cell(
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell, zeros: Listener) -> Iterator[RobotTap]:
-    reset(peer)
     zeros.clear()
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 def turn(duration_ms: int, by_rad: float = 0.5) -> dict[str, Any]:

@@ -12,11 +12,20 @@ from typing import Any
 
 from agent import Agent
 from agent_words import Heard, to_pose
-from bridge_cell import as_soon_as_possible, AWAY_M, Cell, HOME_M, may_move, newest, RobotTap
+from bridge_cell import (
+    as_soon_as_possible,
+    AWAY_M,
+    Cell,
+    HOME_M,
+    may_move,
+    newest,
+    RobotTap,
+    tapped,
+)
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset, set_fault
+from sim_robot_goals import PRIMITIVE, set_fault
 from std_srvs.srv import Trigger
 
 Record = Any
@@ -24,11 +33,8 @@ Record = Any
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 def trip(cell: Cell) -> int:

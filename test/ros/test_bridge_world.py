@@ -13,13 +13,13 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap
+from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import ENDING, EXIT_S, holding, Host, moving, no_visit, TOKEN
 from patience import run, until
 from processes import SIM_ARM, StartedProcess
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset, set_fault
+from sim_robot_goals import PRIMITIVE, set_fault
 
 from awp_ros_bridge.bridge import main as bridge_main
 from awp_ros_bridge.bridge import wiring
@@ -112,9 +112,7 @@ def test_without_a_configuration_the_shipped_arm_is_served() -> None:
 
 @pytest.fixture
 def tap(peer: RosPeer, sim_robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 10.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

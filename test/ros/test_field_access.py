@@ -24,12 +24,13 @@ from bridge_cell import (
     open_when_free,
     RobotTap,
     running_cell,
+    tapped,
 )
 from patience import run, until
 from processes import BridgeProcess, REPOSITORY
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 sys.path.append(str(REPOSITORY / 'test' / 'unit'))
@@ -73,9 +74,7 @@ def cell(
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

@@ -9,11 +9,10 @@ import time
 from typing import Any
 
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, RobotTap, running_cell
+from bridge_cell import AWAY_M, Cell, RobotTap, running_cell, tapped
 from patience import run
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import reset
 
 CLIENTS = 50
 RATE_HZ = 20
@@ -28,9 +27,7 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
 
 

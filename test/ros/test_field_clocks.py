@@ -8,12 +8,12 @@ import threading
 import time
 
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, may_move, open_when_free, RobotTap, running_cell
+from bridge_cell import AWAY_M, Cell, may_move, open_when_free, RobotTap, running_cell, tapped
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
 from rosgraph_msgs.msg import Clock
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 WATCHDOG_MS = 2000
 SIM_TIME = ('-p', 'use_sim_time:=true')
@@ -70,11 +70,8 @@ def simulator(peer: RosPeer, cell: Cell) -> Iterator[Simulator]:
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 async def silent_agent_is_stopped(cell: Cell, tap: RobotTap) -> None:

@@ -20,13 +20,14 @@ from bridge_cell import (
     open_when_free,
     RobotTap,
     running_cell,
+    tapped,
 )
 from geometry_msgs.msg import TransformStamped
 from patience import run, until
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_peer import RosPeer
-from sim_robot_goals import HOME, PRIMITIVE, reset, set_fault, TRAJECTORY
+from sim_robot_goals import HOME, PRIMITIVE, set_fault, TRAJECTORY
 from tf2_msgs.msg import TFMessage
 
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
@@ -50,11 +51,8 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
 
 @pytest.fixture
 def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 def turn(duration_ms: int, by_rad: float) -> dict[str, Any]:

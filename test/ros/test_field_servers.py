@@ -10,7 +10,7 @@ import threading
 import time
 
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap
+from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import holding, Host
 from fakes import eventually, FakeRobot, SafetyTopic
 from gateway_rig import config, E_STOP, outcome, Rig, running
@@ -18,7 +18,7 @@ from patience import run
 from processes import StartedProcess
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset, set_fault
+from sim_robot_goals import PRIMITIVE, set_fault
 
 from awp_ros_bridge.bridge import main as bridge_main
 from awp_ros_bridge.engine.inputs import (
@@ -119,11 +119,8 @@ def test_f68_observations_that_block_their_thread_delay_no_stop(
 
 @pytest.fixture
 def tap(peer: RosPeer, sim_robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 10.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 def test_f34_sigterm_while_the_server_has_not_answered_leaves_no_goal_running(

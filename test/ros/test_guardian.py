@@ -27,6 +27,7 @@ from bridge_cell import (
     may_move,
     open_when_free,
     RobotTap,
+    tapped,
 )
 from bridge_host import Host, hosted, moving
 from patience import run, until
@@ -41,7 +42,7 @@ from processes import (
 )
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import move, PRIMITIVE, PTP, reset, send_moves
+from sim_robot_goals import move, PRIMITIVE, PTP, send_moves
 
 Record = Any
 IS_OFF = os.environ.get('GUARDIAN') == 'off'
@@ -65,11 +66,8 @@ def robot(folder: Path) -> Iterator[StartedProcess]:
 
 @pytest.fixture
 def tap(peer: RosPeer, robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from bridge_cell import (
     may_move,
     open_when_free,
     RobotTap,
+    tapped,
 )
 from fakes import eventually, FakeRobot
 from gateway_rig import config as rig_config
@@ -38,7 +39,7 @@ from processes import (
 import pytest
 from rclpy.action import ActionClient
 from ros_peer import RosPeer
-from sim_robot_goals import HOME, PRIMITIVE, reset, send_trajectory, TRAJECTORY, trajectory
+from sim_robot_goals import HOME, PRIMITIVE, send_trajectory, TRAJECTORY, trajectory
 from std_msgs.msg import String
 from test_msgs.action import Fibonacci
 from unique_identifier_msgs.msg import UUID
@@ -86,11 +87,8 @@ def robot(folder: Path) -> Iterator[StartedProcess]:
 
 @pytest.fixture
 def tap(peer: RosPeer, robot: StartedProcess) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 @pytest.fixture
