@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 import json
 import re
@@ -9,6 +10,7 @@ from typing import Any
 
 from agent import Agent
 from bridge_cell import as_soon_as_possible, Cell, may_move, open_when_free, running_cell
+from fakes import FakeRobot
 from patience import run
 from processes import REPOSITORY
 import pytest
@@ -44,6 +46,19 @@ MISSING = {
     },
 }
 
+COUNTED = {
+    'adapter': 'generic',
+    'ros_action': 'arm/count',
+    'concurrency_group': 'arm_motion',
+    'max_duration_ms': 20_000,
+    'options': {
+        'type': 'test_msgs/action/Fibonacci',
+        'goal': {'order': {'param': 'order'}},
+        'progress': {'measure': 'count', 'field': 'sequence', 'of': {'param': 'order'}},
+        'result': {'field': 'sequence[0]', 'at_least': 0},
+    },
+}
+
 
 @pytest.fixture(scope='module')
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
@@ -51,7 +66,8 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     body = yaml.safe_load(CONFIG)
     body['guardian'] = 'off'
     body['actions']['plan'] = MISSING
-    body['embodiments']['arm_01']['actions'].append('plan')
+    body['actions']['count'] = COUNTED
+    body['embodiments']['arm_01']['actions'] += ['plan', 'count']
     path = folder / 'generic.yaml'
     path.write_text(yaml.safe_dump(body), encoding='utf-8')
     with running_cell(folder, path) as started:
@@ -160,3 +176,43 @@ def test_a_type_that_is_not_installed_is_unavailable_and_harms_nothing(cell: Cel
     assert 'options.type: warning: moveit_msgs/action/MoveGroup is not available' in (
         cell.bridge.output
     )
+
+
+def test_progress_and_outcome_come_from_the_server_by_the_configured_rules(
+    cell: Cell, ros_domain_id: int
+) -> None:
+    async def begin(agent: Agent, robot: FakeRobot, action_id: str) -> str:
+        await as_soon_as_possible(lambda: agent.submit(action_id, 'count', {'order': 8}))
+        await agent.status(action_id, 'executing')
+        goal = robot.seen.requests[-1][0]
+        assert robot.handles[goal].request.order == 8
+        return goal.hex()
+
+    async def play(robot: FakeRobot) -> None:
+        async with await cell.agent() as agent:
+            await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+            agent.beat(0.2)
+            await may_move(agent)
+            goal = await begin(agent, robot, 'well')
+            await asyncio.to_thread(robot.feedback, goal, 6)
+            assert (await agent.progress('well', 0.1))['progress'] == 0.75
+            await asyncio.to_thread(robot.end, goal, 'succeed', (0, 1))
+            assert (await agent.status('well'))['state'] == 'completed'
+            goal = await begin(agent, robot, 'badly')
+            await asyncio.to_thread(robot.end, goal, 'succeed', (-3, 1))
+            said = await agent.status('badly')
+            assert (said['state'], said['reason']) == ('failed', 'world_error'), said
+            assert 'sequence[0] is -3' in said['detail'], said
+            arrived = len(robot.seen.arrivals)
+            for order in (2**31, 1.5, True, '8', None):
+                refused = await agent.refusal(
+                    'action.submit', action_id='no', type='count', params={'order': order}
+                )
+                assert refused.code == 3001, refused
+                assert 'order' in refused.detail
+            await agent.settle()
+            assert len(robot.seen.arrivals) == arrived, 'nothing of it reached ROS'
+            await agent.close()
+
+    with FakeRobot(ros_domain_id, action='arm/count') as robot:
+        run(play(robot))
