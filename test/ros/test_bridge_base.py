@@ -59,9 +59,11 @@ async def driving(bridge: BridgeProcess) -> AsyncIterator[Agent]:
             state = newest(agent, 'base_state')
             return state is not None and bool(state['motion_permitted'])
 
-        await until(may_move, 15.0, 'permission to move')
-        yield agent
-        await agent.close()
+        try:
+            await until(may_move, 15.0, 'permission to move')
+            yield agent
+        finally:
+            await agent.close()
 
 
 def to(x_m: float, y_m: float = 0.0, frame: str = 'map', q: Any = (0, 0, 0, 1)) -> Json:
@@ -177,7 +179,7 @@ def test_an_unhealthy_nav2_stops_the_base_with_zeros(
             said = await agent.status('go')
             assert (said['state'], said['reason']) == ('failed', 'x-ros2.safety_input'), said
             await until(lambda: base.zeros > 5, what='zeros on cmd_vel')
-            assert base.told == ['goal 3 0', 'cancel 3']
+            await until(lambda: base.told == ['goal 3 0', 'cancel 3'], what='the cancel')
 
     run(play())
 
@@ -192,7 +194,7 @@ def test_a_base_beyond_a_measured_limit_stops(
             setattr(base, knob, value)
             said = await agent.status('go')
             assert (said['state'], said['reason']) == ('failed', 'envelope'), said
-            assert 'cancel 3' in base.told
+            await until(lambda: 'cancel 3' in base.told, what='the cancel')
             base.x_m = 0.0
 
     run(play())
