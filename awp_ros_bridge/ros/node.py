@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
 from typing import Any
 
 from rclpy.context import Context
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from awp_ros_bridge.ros.parameters import declare
+
+RCLError = rclpy_implementation.RCLError
+
+_LOG = logging.getLogger(__name__)
 
 NAME = 'awp_ros_bridge'
 
@@ -34,6 +40,22 @@ class BridgeNode(LifecycleNode):
         super().__init__(NAME, context=context)
         self._on_active = on_active
         declare(self, shown or {})
+
+    def _LifecycleNodeMixin__change_state(self, transition_id: int) -> TransitionCallbackReturn:
+        """
+        Refuse a transition that the state does not have.
+
+        Overrides a private method: in some versions of rclpy it raises, out of a service of the
+        node and through the executor, so that anybody's wrong call would end the bridge.
+        """
+        try:
+            answer: TransitionCallbackReturn = super()._LifecycleNodeMixin__change_state(  # type: ignore[misc]
+                transition_id
+            )
+        except RCLError as error:
+            _LOG.warning('transition %d is refused: %s', transition_id, error)
+            return TransitionCallbackReturn.ERROR
+        return answer
 
     @property
     def autostart(self) -> bool:
