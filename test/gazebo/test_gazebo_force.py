@@ -8,13 +8,13 @@ import math
 from typing import Any
 
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, Cell, HOME_M, may_move, RobotTap
+from bridge_cell import as_soon_as_possible, Cell, HOME_M, may_move, RobotTap, tapped
 from gazebo_cell import WHOLE
 from geometry_msgs.msg import Wrench, WrenchStamped
 from patience import run, until
 import pytest
 from ros_peer import Listener, RosPeer
-from sim_robot_goals import PRIMITIVE, reset
+from sim_robot_goals import PRIMITIVE
 
 from awp_ros_bridge.sim_robot.description import load_arm_chain, load_urdf
 
@@ -30,11 +30,8 @@ BLOCK_TOP_M = 0.05  # above base
 
 @pytest.fixture
 def tap(cell: Cell, peer: RosPeer) -> Iterator[RobotTap]:
-    reset(peer)
-    with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 5.0, 'joint states')
+    with tapped(peer) as opened:
         yield opened
-    reset(peer)
 
 
 class Feeler:

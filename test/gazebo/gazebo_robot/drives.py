@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from awp_ros_bridge.sim_robot.description import GRIPPER_JOINT, GRIPPER_MIRROR_JOINT
 from gazebo_robot.hardware import Gains
 
+_FINGERS = (GRIPPER_JOINT, GRIPPER_MIRROR_JOINT)
+
 # How fast a drive corrects an error, without overshoot; far below the step rate of 1000 Hz.
+# Fingers are held as a worm gear holds them: the arm's motion does not shake them.
 _BANDWIDTH_RADPS = 50.0
+_FINGER_BANDWIDTH_RADPS = 150.0
 
 
 class DriveModel:
@@ -27,6 +32,9 @@ class DriveModel:
         self._data: Any = self._model.createData()
         joints = [self._model.joints[self._model.getJointId(name)] for name in home]
         self._rows = [joint.idx_v for joint in joints]
+        self._bandwidths_radps = [
+            _FINGER_BANDWIDTH_RADPS if name in _FINGERS else _BANDWIDTH_RADPS for name in home
+        ]
         self._home = tuple(home.values())
 
     def gains(self) -> tuple[Gains, ...]:
@@ -35,11 +43,11 @@ class DriveModel:
         limits = self._model.upperEffortLimit
         return tuple(
             Gains(
-                position=float(inertia[row, row]) * _BANDWIDTH_RADPS**2,
-                velocity=float(inertia[row, row]) * _BANDWIDTH_RADPS * 2.0,
+                position=float(inertia[row, row]) * bandwidth_radps**2,
+                velocity=float(inertia[row, row]) * bandwidth_radps * 2.0,
                 most=float(limits[row]),
             )
-            for row in self._rows
+            for row, bandwidth_radps in zip(self._rows, self._bandwidths_radps, strict=True)
         )
 
     def loads(self, positions: Sequence[float], velocities: Sequence[float]) -> tuple[float, ...]:
