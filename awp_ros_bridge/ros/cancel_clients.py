@@ -26,6 +26,7 @@ from awp_ros_bridge.ros.runtime import Deadline, RosThread
 ANSWER_NS = 1_000 * MS  # then the wait is named; the answer still counts
 FORGET_NS = 20_000 * MS
 PROVE_NS = 200 * MS  # a server that has not proven the way to it is asked again this often
+MOST_PROOFS = 50  # a server that answers within 10 s is reached
 
 _EVERY_GOAL = bytes(16)  # with a zero stamp too: all goals of the server (action_msgs/CancelGoal)
 
@@ -53,7 +54,7 @@ class CancelClients:
         self._clients: dict[str, Client[Any, Any]] = {
             server: node.create_client(CancelGoal, name) for server, name in services.items()
         }
-        self._proofs: dict[str, Any] = {}
+        self._proofs: dict[str, list[Any]] = {server: [] for server in services}
         self._proven: set[str] = set()
         thread.every(PROVE_NS, self._prove)
 
@@ -71,7 +72,7 @@ class CancelClients:
     def outstanding(self) -> int:
         """Number of requests without an answer, besides those that prove the way."""
         requests = sum(len(client._pending_requests) for client in self._clients.values())
-        return max(0, requests - len(self._proofs))
+        return max(0, requests - sum(map(len, self._proofs.values())))
 
     def is_ready(self, server: str) -> bool:
         """Tell whether a request would reach the server, since one did; any thread."""
@@ -95,27 +96,30 @@ class CancelClients:
         for server, client in self._clients.items():
             if not client.service_is_ready():
                 self._proven.discard(server)  # another one may come, which has not met us
-                self._drop_proof(server)
+                self._drop_proofs(server)
             elif server not in self._proven:
-                self._drop_proof(server)
                 self._ask_nothing(server, client)
 
     def _ask_nothing(self, server: str, client: Client[Any, Any]) -> None:
         request = CancelGoal.Request()
         request.goal_info.goal_id = UUID(uuid=list(uuid.uuid4().bytes))
-        future = self._proofs[server] = client.call_async(request)
+        future = client.call_async(request)
+        proofs = self._proofs[server]
+        proofs.append(future)
+        if len(proofs) > MOST_PROOFS:
+            client.remove_pending_request(proofs.pop(0))
 
         def done(_: Any) -> None:
-            if future.result() is not None and self._proofs.get(server) is future:
-                del self._proofs[server]
+            if future.result() is not None and future in proofs:  # a slow server's, too
                 self._proven.add(server)
+                self._drop_proofs(server)
 
         future.add_done_callback(self._thread.guard(done))
 
-    def _drop_proof(self, server: str) -> None:
-        future = self._proofs.pop(server, None)
-        if future is not None:
-            self._clients[server].remove_pending_request(future)
+    def _drop_proofs(self, server: str) -> None:
+        proofs = self._proofs[server]
+        while proofs:
+            self._clients[server].remove_pending_request(proofs.pop())
 
     def _ask(self, server: str, goal_id: bytes, on_answer: Answered, on_late: Late) -> bool:
         client = self._clients.get(server)

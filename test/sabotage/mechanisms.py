@@ -72,6 +72,11 @@ def _no_epoch(original: Any) -> Any:
     return refusal
 
 
+def _in_graph(original: Any) -> Any:
+    """Take the graph's word."""
+    return lambda self, server: self._clients[server].service_is_ready()
+
+
 def _open_gate(original: Any) -> Any:
     """Hold nothing back but old epochs."""
 
@@ -289,6 +294,24 @@ MECHANISMS = (
         _always(None),
         f'{UNIT}/test_guardian_bridge.py::'
         'test_after_a_silence_nothing_is_sent_before_the_safety_thread_has_followed',
+    ),
+    Mechanism(
+        'proven way to a server',
+        'a goal runs on a server at which a cancel would be lost',
+        f'{ROS}.cancel_clients:CancelClients.is_ready',
+        'to be in the graph is enough',
+        _in_graph,
+        f'{UNIT}/test_cancel_clients.py::'
+        'test_a_server_in_the_graph_is_not_reached_before_it_answers',
+    ),
+    Mechanism(
+        'proven way of the guardian',
+        'a goal runs on a server that the guardian could not stop',
+        f'{ROS}.guardian_input:GuardianInput.reaches',
+        'whatever it says',
+        _always(True),
+        f'{UNIT}/test_guardian_bridge.py::'
+        'test_a_server_is_reached_when_the_guardian_that_guards_says_so',
     ),
     Mechanism(
         'missing guardian',
