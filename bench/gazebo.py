@@ -35,7 +35,7 @@ from sim_robot_goals import away, HOME, send_trajectory, trajectory
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS, load_urdf
 from bench.figures import percentile
 
-_MOVES_RADPS = 1e-3
+_MOVES_RADPS, _STILL_RADPS = 5e-3, 1e-3
 _TURN_RAD = 0.05
 _TURN_S = 0.4
 _STILL_S = 0.15
@@ -109,6 +109,10 @@ def world(peer: RosPeer, tap: RobotTap, seconds: float) -> dict[str, float]:
     }
 
 
+def _is_still(tap: RobotTap) -> bool:
+    return all(s.speed_radps < _STILL_RADPS for s in tap.samples[-5:])
+
+
 def _moved(tap: RobotTap, since: int) -> int | None:
     found = (s.at_ns for s in tap.samples[since:] if s.speed_radps > _MOVES_RADPS)
     return next(found, None)
@@ -119,7 +123,7 @@ def goals(peer: RosPeer, tap: RobotTap, count: int) -> list[float]:
     took_ms = []
     for number in range(count):
         goal = trajectory([(_TURN_S, away(_TURN_RAD * (number % 2 == 0)))])
-        peer.wait_until(lambda: tap.is_at_rest, _LATE_S, 'the arm at rest')
+        peer.wait_until(lambda: _is_still(tap), _LATE_S, 'the arm at rest')
         start, sent_ns = len(tap.samples), time.monotonic_ns()
         sent = send_trajectory(peer, goal)
         moved = _waits_for_motion(peer, tap, start)
@@ -140,7 +144,7 @@ async def actions(cell: Cell, tap: RobotTap, count: int) -> list[float]:
     took_ms = []
     async with cell.holding() as agent:
         for number in range(count):
-            await until(lambda: tap.is_at_rest, what='the arm at rest')
+            await until(lambda: _is_still(tap), what='the arm at rest')
             took_ms.append(await _action(agent, tap, number))
     return took_ms
 

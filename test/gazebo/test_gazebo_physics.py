@@ -131,14 +131,16 @@ def test_a_command_moves_the_joints_within_a_moment(
         start, sent_ns = len(tap.samples), time.monotonic_ns()
         sent = send_trajectory(peer, goal)
         peer.wait_until(
-            lambda start=start: any(s.speed_radps > 1e-3 for s in tap.samples[start:]),
+            lambda start=start: any(s.speed_radps > 5e-3 for s in tap.samples[start:]),
             5.0,
             'the arm moving',
         )
-        moved = next(s for s in tap.samples[start:] if s.speed_radps > 1e-3)
+        moved = next(s for s in tap.samples[start:] if s.speed_radps > 5e-3)
         took_ms.append((moved.at_ns - sent_ns) * 1e-6)
         sent.wait_result()
-        peer.wait_until(lambda: tap.is_at_rest, 5.0, 'the arm at rest')
+        peer.wait_until(
+            lambda: all(s.speed_radps < 1e-3 for s in tap.samples[-5:]), 5.0, 'the arm at rest'
+        )
     figure('goal_to_measured_motion_median', statistics.median(took_ms), 'ms')
     assert statistics.median(took_ms) < 200.0
 
