@@ -35,6 +35,7 @@ _LOG = logging.getLogger(__name__)
 TURN_NS = 60 * MS  # a thread that has not turned for longer than a beat is woken
 IDLE_TURN_NS = 2 * LONGEST_WAIT_NS  # one that has nothing to do turns this often by itself
 GOODBYE_NS = 300 * MS  # what the last word may take to arrive
+GOODBYE_STEP_S = 0.01
 
 Goals = Callable[[], Iterable[LiveGoal]]
 
@@ -144,10 +145,20 @@ class GuardianBeats:
             self._is_over = True
         if self._notices is None or not self._can_speak():
             return
-        if self._notices.get_subscription_count():
-            limit = Duration(nanoseconds=GOODBYE_NS)
-            if not self._notices.wait_for_all_acked(limit):
-                _LOG.warning('no guardian took the goodbye within %d ms', GOODBYE_NS // MS)
+        if self._notices.get_subscription_count() and not self._is_taken():
+            _LOG.warning(
+                'the goodbye was not taken within %d ms by all who listened: one may be dead',
+                GOODBYE_NS // MS,
+            )
+
+    def _is_taken(self) -> bool:
+        """Wait for it, in steps: rclpy's own wait keeps every thread of Python from running."""
+        ends_ns = time.monotonic_ns() + GOODBYE_NS
+        while not self._notices.wait_for_all_acked(Duration()):
+            if time.monotonic_ns() >= ends_ns:
+                return False
+            time.sleep(GOODBYE_STEP_S)
+        return True
 
     def close(self) -> None:
         """Say nothing any more."""

@@ -10,7 +10,7 @@ import pytest
 from awp_ros_bridge.engine.inputs import Meaning
 from awp_ros_bridge.ros import guardian_beats, guardian_input
 from awp_ros_bridge.ros.goal_marks import BRIDGE, GoalMarks
-from awp_ros_bridge.ros.guardian_beats import GuardianBeats, IDLE_TURN_NS
+from awp_ros_bridge.ros.guardian_beats import GOODBYE_NS, GuardianBeats, IDLE_TURN_NS
 from awp_ros_bridge.ros.guardian_input import GuardianInput
 from awp_ros_bridge.ros.guardian_words import Alive, Beat, Guarded, Kind, LOST_NS
 from awp_ros_bridge.ros.live_goals import LiveGoal, LiveGoals
@@ -62,6 +62,9 @@ class Clock:
     def monotonic_ns(self) -> int:
         return self.now_ns
 
+    def sleep(self, span_s: float) -> None:
+        self.now_ns += round(span_s * 1e9)
+
     def run(self, span_ms: int) -> None:
         """Go on, and let deadlines fire when they are due."""
         ends_ns = self.now_ns + span_ms * MS
@@ -102,8 +105,9 @@ class Publisher:
     def publish(self, data: bytes) -> None:
         self._beats.said.append(Beat.from_bytes(data))
 
-    def wait_for_all_acked(self, limit: object) -> bool:
-        return True
+    def wait_for_all_acked(self, limit: Any) -> bool:
+        assert limit.nanoseconds == 0  # any other wait holds up every thread of Python
+        return self._beats.is_taken
 
 
 class Beats:
@@ -116,6 +120,7 @@ class Beats:
         self.lapses: list[tuple[int, int]] = []
         self.live: list[LiveGoal] = []
         self.listeners = 1
+        self.is_taken = True
         self.beats = GuardianBeats(
             self.safety,  # type: ignore[arg-type]
             self.goals,  # type: ignore[arg-type]
@@ -206,6 +211,16 @@ def test_a_goal_is_announced_with_all_others_and_by_a_newer_number(beats: Beats)
     notice = beats.said[-1]
     assert (notice.kind, notice.seq) == (Kind.GOALS, number + 1)
     assert [g.goal_id for g in notice.goals] == [goal(1).goal_id, goal(2).goal_id]
+
+
+@pytest.mark.parametrize(('is_taken', 'took_ms'), [(True, 0), (False, GOODBYE_NS // MS)])
+def test_the_goodbye_waits_for_who_listens_and_not_longer_than_the_bound(
+    beats: Beats, is_taken: bool, took_ms: int
+) -> None:
+    beats.is_taken = is_taken
+    began_ns = beats.clock.now_ns
+    beats.beats.goodbye()
+    assert (beats.clock.now_ns - began_ns) // MS == took_ms
 
 
 def test_nothing_follows_the_goodbye(beats: Beats) -> None:
