@@ -18,27 +18,34 @@ MODALITIES = ['proprio/json', 'text/event+json']
 
 
 async def move(url: str, token: str | None, position_m: list[float]) -> str:
-    """Open a session, submit one action that rests on the newest joint states, await its end."""
+    """Open a session, have the arm move, close the session whatever happened."""
     connection = ClientConnection(IDENTITY, MODALITIES)
     async with AsyncClient(connection, url, token=token) as client:
         manifest = await client.initialize()
         print('world', manifest['world']['name'])
         await client.open_session('streaming', embodiment='arm_01', subscribe=['proprio'])
-        pose = {'frame': 'base', 'p_m': position_m, 'q': [0, 0, 0, 1]}
         try:
-            action = await client.submit(
-                'move_to_pose',
-                {'pose': pose, 'max_velocity_mps': 0.3},
-                basis=client.latest['proprio'].frame,
-                valid_for_ms=200,
-            )
-        except AwpError as refusal:
-            print('refused', refusal.message, refusal.data)
-            return 'refused'
-        ended = await client.wait_terminal(action.action_id)
-        print('ended', ended.state, ended.reason or '', ended.status.get('detail', ''))
-        await client.close_session()
-        return str(ended.state)
+            return await go(client, position_m)
+        finally:  # else the arm stays bound to this session until its window is over
+            await client.close_session()
+
+
+async def go(client: AsyncClient, position_m: list[float]) -> str:
+    """Submit one action and return how it ended."""
+    pose = {'frame': 'base', 'p_m': position_m, 'q': [0, 0, 0, 1]}
+    try:
+        action = await client.submit(
+            'move_to_pose',
+            {'pose': pose, 'max_velocity_mps': 0.3},
+            basis=client.latest['proprio'].frame,
+            valid_for_ms=200,
+        )
+    except AwpError as refusal:
+        print('refused', refusal.message, refusal.data)
+        return 'refused'
+    ended = await client.wait_terminal(action.action_id)
+    print('ended', ended.state, ended.reason or '', ended.status.get('detail', ''))
+    return str(ended.state)
 
 
 if __name__ == '__main__':

@@ -37,6 +37,12 @@ def ros_options(words: Sequence[str], node: str) -> dict[str, str]:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """Return the signals that ask for the end; a process under ``nohup`` outlives its terminal."""
-    asked = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    return [number for number in asked if signal.getsignal(number) is not signal.SIG_IGN]
+    """
+    Return the signals that ask for the end.
+
+    A process under ``nohup`` outlives its terminal. SIGINT always asks: shells have background
+    jobs of scripts ignore it, but ``ros2 launch`` ends with it whatever it starts.
+    """
+    asked = [signal.SIGINT, signal.SIGTERM]
+    is_kept = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return asked if is_kept else [*asked, signal.SIGHUP]
