@@ -255,7 +255,7 @@ def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client
                     longest_s = max(longest_s, time.monotonic() - began_s)
                 other.strays.clear()
                 other.forget('q')
-                assert agent.states('go') == ['executing'], name
+                assert agent.states('go')[-1] in {'executing', 'completed'}, name
             assert (await agent.status('go'))['state'] == 'completed'
             return longest_s
 
