@@ -107,7 +107,8 @@ class Worker(Process):
     ) -> None:
         super().__init__(name, [sys.executable, '-m', module, *arguments], folder, pipe=True)
         self._said: queue.Queue[dict[str, Any]] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         try:
             self.event('started', _START_S)
         except BaseException:
@@ -156,10 +157,16 @@ class Worker(Process):
             raise BenchError(self.failure('ended'))
         return said
 
+    def stop(self) -> None:
+        """Also wait until everything that it said was read."""
+        super().stop()
+        self._reader.join(_STOP_S)
+
     def _read(self) -> None:
         assert self.child.stdout is not None
-        for line in self.child.stdout:
-            self._said.put(json.loads(line))
+        with self.child.stdout as said:
+            for line in said:
+                self._said.put(json.loads(line))
         self._said.put({})
 
 

@@ -191,7 +191,6 @@ def _take_notes() -> None:
 
     GoalServer._on_cancel = noted_cancel  # type: ignore[method-assign]
     StateTopics.publish_joint_states = noted_publish  # type: ignore[method-assign]
-    sim_main.SimRobot = EvidenceRobot  # type: ignore[misc]
 
 
 def _serve() -> None:
@@ -205,7 +204,7 @@ def main() -> int:
     _take_notes()
     threading.Thread(target=_serve, daemon=True).start()
     rules = [word for rule in MOVED for word in ('-r', rule)]
-    return sim_main.main([sys.argv[0], '--ros-args', *rules])
+    return sim_main.main([sys.argv[0], '--ros-args', *rules], EvidenceRobot)
 
 
 if __name__ == '__main__':
