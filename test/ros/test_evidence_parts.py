@@ -1,4 +1,4 @@
-"""The processes that ./scripts/evidence measures with find each other: else it would rot unseen."""
+"""The processes that ./scripts/evidence measures with find each other, run after run."""
 
 from __future__ import annotations
 
