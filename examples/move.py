@@ -12,6 +12,7 @@ import sys
 
 from awp import AwpError, ClientConnection
 from awp.aio import AsyncClient
+from websockets.exceptions import InvalidHandshake
 
 IDENTITY = {'name': 'example', 'version': '1', 'vendor': 'example'}
 MODALITIES = ['proprio/json', 'text/event+json']
@@ -20,7 +21,7 @@ MODALITIES = ['proprio/json', 'text/event+json']
 async def move(url: str, token: str | None, position_m: list[float]) -> str:
     """Open a session, have the arm move, close the session whatever happened."""
     connection = ClientConnection(IDENTITY, MODALITIES)
-    async with AsyncClient(connection, url, token=token) as client:
+    async with AsyncClient(connection, url, token=token, heartbeat=False) as client:
         manifest = await client.initialize()
         print('world', manifest['world']['name'])
         await client.open_session('streaming', embodiment='arm_01', subscribe=['proprio'])
@@ -41,9 +42,13 @@ async def go(client: AsyncClient, position_m: list[float]) -> str:
             valid_for_ms=200,
         )
     except AwpError as refusal:
-        print('refused', refusal.message, refusal.data)
+        print('refused', refusal)
         return 'refused'
-    ended = await client.wait_terminal(action.action_id)
+    waiting = asyncio.ensure_future(client.wait_terminal(action.action_id))
+    while not waiting.done():  # from the loop that decides, so that an agent that hangs is stopped
+        await client.ping()
+        await asyncio.wait({waiting}, timeout=0.5)
+    ended = waiting.result()
     print('ended', ended.state, ended.reason or '', ended.status.get('detail', ''))
     return str(ended.state)
 
@@ -51,5 +56,8 @@ async def go(client: AsyncClient, position_m: list[float]) -> str:
 if __name__ == '__main__':
     url = sys.argv[1] if len(sys.argv) > 1 else 'ws://127.0.0.1:8710'
     target_m = [float(value) for value in sys.argv[2:5]] or [0.3, 0.2, 0.5]
-    state = asyncio.run(move(url, os.environ.get('AWP_TOKEN'), target_m))
+    try:
+        state = asyncio.run(move(url, os.environ.get('AWP_TOKEN'), target_m))
+    except (OSError, InvalidHandshake) as error:
+        sys.exit(f'cannot connect to {url}: {error}; is the token in AWP_TOKEN?')
     sys.exit(0 if state == 'completed' else 1)

@@ -72,6 +72,7 @@ class Wards:
         ward.seq = beat.seq
         if beat.kind is Kind.GOODBYE:
             ward.is_guarded = False
+            ward.stops = 0  # it is answered by no word about this bridge any more
             ward.goals, ward.streams = {}, ()
             return None
         if begins:  # a goal that is sent without beats has a lease too

@@ -28,6 +28,7 @@ from awp_ros_bridge.ros.guardian_words import (
     BEAT_QOS,
     BEAT_TOPIC,
     digest_of,
+    Kind,
     MS,
     NOTICE_QOS,
     NOTICE_TOPIC,
@@ -145,6 +146,7 @@ class Watch:
         begun = self._wards.take(beat, now_ns)
         if begun is not None:
             self._say_begun(begun)
+        if begun is not None or beat.kind is Kind.GOODBYE:
             self._answer()
         self._arm(now_ns)
         self._end_if_asked()

@@ -120,7 +120,7 @@ class Guard:
         if self._input is not None:
             self._input.close()
         if all_ended:
-            self._beats.goodbye()
+            self._beats.goodbye(None if self._input is None else self._input.is_released)
         self._beats.close()
 
     def _under_way(self) -> list[LiveGoal]:

@@ -15,7 +15,6 @@ import threading
 import time
 from typing import Any
 
-from rclpy.duration import Duration
 from rclpy.node import Node
 from std_msgs.msg import String
 
@@ -34,8 +33,8 @@ _LOG = logging.getLogger(__name__)
 
 TURN_NS = 60 * MS  # a thread that has not turned for longer than a beat is woken
 IDLE_TURN_NS = 2 * LONGEST_WAIT_NS  # one that has nothing to do turns this often by itself
-GOODBYE_NS = 300 * MS  # what the last word may take to arrive
-GOODBYE_STEP_S = 0.01
+GOODBYE_NS = 300 * MS  # what the answer to the last word may take
+UNANSWERED_S = 0.05
 
 Goals = Callable[[], Iterable[LiveGoal]]
 
@@ -94,7 +93,7 @@ class GuardianBeats:
 
     def beat(self, now_ns: int) -> None:
         """Say that all three threads turn, where somebody listens; the loop's thread."""
-        if self._publisher is None:
+        if self._publisher is None or self._is_over:
             return
         before_ns = self._sent_ns
         if before_ns is not None and now_ns - before_ns > self._lease_ns:
@@ -138,27 +137,25 @@ class GuardianBeats:
         with self._lock:
             self._publish(Kind.GOALS, self._goals())
 
-    def goodbye(self) -> None:
-        """Say that there is nothing left to guard, and wait shortly until that arrived."""
+    def goodbye(self, is_taken: Callable[[float], bool] | None = None) -> None:
+        """
+        Say that there is nothing left to guard, and wait shortly until that arrived.
+
+        The guardian's answer tells: acknowledgements come with a heartbeat of the middleware,
+        seconds later, and rclpy's wait for them lets no thread of Python run.
+
+        :param is_taken: waits for the answer so many seconds at most; None where none will come.
+        """
         with self._lock:
             self._publish(Kind.GOODBYE)
             self._is_over = True
         if self._notices is None or not self._can_speak():
             return
-        if self._notices.get_subscription_count() and not self._is_taken():
-            _LOG.warning(
-                'the goodbye was not taken within %d ms by all who listened: one may be dead',
-                GOODBYE_NS // MS,
-            )
-
-    def _is_taken(self) -> bool:
-        """Wait for it, in steps: rclpy's own wait keeps every thread of Python from running."""
-        ends_ns = time.monotonic_ns() + GOODBYE_NS
-        while not self._notices.wait_for_all_acked(Duration()):
-            if time.monotonic_ns() >= ends_ns:
-                return False
-            time.sleep(GOODBYE_STEP_S)
-        return True
+        if is_taken is None:
+            if self._notices.get_subscription_count():
+                time.sleep(UNANSWERED_S)  # what shares memory with us reads it before it is gone
+        elif not is_taken(GOODBYE_NS * 1e-9):
+            _LOG.warning('the guardian did not answer the goodbye within %d ms', GOODBYE_NS // MS)
 
     def close(self) -> None:
         """Say nothing any more."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 import logging
+import threading
 import time
 
 from rclpy.node import Node
@@ -57,6 +58,7 @@ class GuardianInput:
         self._needed_seq = 0
         self._unreached: dict[str, frozenset[str]] = {}
         self._deadline: Deadline | None = None
+        self._released = threading.Event()
 
     def start(self, node: Node, topic: str, hint: str) -> None:
         """
@@ -98,18 +100,24 @@ class GuardianInput:
         return known is not None and server not in known
 
     def close(self) -> None:
-        """Hear nothing any more: the bridge has said goodbye; any thread."""
+        """Hear nothing any more but the answer to the goodbye; any thread."""
         self._is_over = True
 
+    def is_released(self, timeout_s: float) -> bool:
+        """Wait until the guardian has answered the goodbye; any thread but the safety thread."""
+        return self._heard_ns is None or self._released.wait(timeout_s)
+
     def _on_message(self, data: bytes) -> None:
-        if self._is_over:
-            return
         try:
             alive = Alive.from_bytes(data)
         except WordsUnreadable as error:
             _LOG.debug('the guardian cannot be understood: %s', error)
             return
         guarded = alive.bridges.get(self._instance)
+        if self._is_over:
+            if alive.guardian == self._guardian and (alive.is_ending or guarded is None):
+                self._released.set()
+            return
         if alive.is_ending:
             if alive.guardian == self._guardian:
                 self._lose(f'the guardian has ended; {self._hint}')

@@ -127,6 +127,8 @@ def serve(cell: Cell) -> int:
     agent = Path(sys.executable).with_name('awp-demo')
     say(f'  try    {agent} --url {cell.url} --token {cell.token}')
     awp = Path(sys.executable).with_name('awp')
+    domain = f'export ROS_DOMAIN_ID={os.environ.get("ROS_DOMAIN_ID", "0")}'
+    say(f'  ros    {domain}; then {awp} status, sessions, stop, clear')
     say(f'  more   {awp} token make --file {cell.tokens} --scopes observe')
     say(f'         {awp} token list --file {cell.tokens}')
     say(f'  e-stop kill -USR1 {cell.robot_pid}   clear: kill -USR2 {cell.robot_pid}')

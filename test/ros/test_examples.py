@@ -35,6 +35,22 @@ def test_the_example_says_what_was_refused(cell: Cell) -> None:
     done = play(cell, '0.9', '0', '0.4')
     assert done.returncode == 1, done.stderr
     assert 'refused AWP_ENVELOPE_EXCEEDED' in done.stdout
+    assert 'outside' in done.stdout  # the field, the value and the limit
+
+
+def test_the_example_says_that_its_token_is_refused(cell: Cell) -> None:
+    done = subprocess.run(
+        [sys.executable, 'examples/move.py', cell.bridge.url],
+        cwd=REPOSITORY,
+        env={**os.environ, 'AWP_TOKEN': 'wrong'},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f'cannot connect to {cell.bridge.url}: ')
+    assert '401' in done.stderr
 
 
 def test_the_public_demonstration_runs_to_its_end(cell: Cell) -> None:

@@ -362,6 +362,8 @@ def test_a_signal_to_the_whole_group_mid_motion_ends_both_in_order(
     assert took_s < END_S
     assert (cell.bridge.exit_status, guardian.exit_status) == (0, 0)
     assert 'is silent' not in guardian.output  # the bridge said goodbye
+    for complaint in ('goodbye', 'was silent for'):
+        assert complaint not in cell.bridge.output
 
 
 @pytest.mark.slow

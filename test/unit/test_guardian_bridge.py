@@ -10,7 +10,7 @@ import pytest
 from awp_ros_bridge.engine.inputs import Meaning
 from awp_ros_bridge.ros import guardian_beats, guardian_input
 from awp_ros_bridge.ros.goal_marks import BRIDGE, GoalMarks
-from awp_ros_bridge.ros.guardian_beats import GOODBYE_NS, GuardianBeats, IDLE_TURN_NS
+from awp_ros_bridge.ros.guardian_beats import GOODBYE_NS, GuardianBeats, IDLE_TURN_NS, UNANSWERED_S
 from awp_ros_bridge.ros.guardian_input import GuardianInput
 from awp_ros_bridge.ros.guardian_words import Alive, Beat, Guarded, Kind, LOST_NS
 from awp_ros_bridge.ros.live_goals import LiveGoal, LiveGoals
@@ -105,10 +105,6 @@ class Publisher:
     def publish(self, data: bytes) -> None:
         self._beats.said.append(Beat.from_bytes(data))
 
-    def wait_for_all_acked(self, limit: Any) -> bool:
-        assert limit.nanoseconds == 0  # any other wait holds up every thread of Python
-        return self._beats.is_taken
-
 
 class Beats:
     """The beats of a bridge whose threads the test turns."""
@@ -120,7 +116,6 @@ class Beats:
         self.lapses: list[tuple[int, int]] = []
         self.live: list[LiveGoal] = []
         self.listeners = 1
-        self.is_taken = True
         self.beats = GuardianBeats(
             self.safety,  # type: ignore[arg-type]
             self.goals,  # type: ignore[arg-type]
@@ -213,14 +208,32 @@ def test_a_goal_is_announced_with_all_others_and_by_a_newer_number(beats: Beats)
     assert [g.goal_id for g in notice.goals] == [goal(1).goal_id, goal(2).goal_id]
 
 
-@pytest.mark.parametrize(('is_taken', 'took_ms'), [(True, 0), (False, GOODBYE_NS // MS)])
-def test_the_goodbye_waits_for_who_listens_and_not_longer_than_the_bound(
-    beats: Beats, is_taken: bool, took_ms: int
+def test_the_goodbye_waits_for_the_answer_and_the_beats_are_over(
+    beats: Beats, caplog: pytest.LogCaptureFixture
 ) -> None:
-    beats.is_taken = is_taken
+    waits: list[float] = []
+
+    def answer(timeout_s: float) -> bool:
+        waits.append(timeout_s)
+        beats.clock.run(2 * LEASE_NS // MS)
+        beats.beats.beat(beats.clock.now_ns)  # the loop turns on: that is no lapse
+        return len(waits) == 1
+
+    beats.beats.beat(beats.clock.now_ns)
+    beats.beats.goodbye(answer)
+    assert waits == [GOODBYE_NS * 1e-9]
+    assert beats.said[-1].kind is Kind.GOODBYE
+    beats.safety.turn()
+    assert not beats.lapses
+    assert not caplog.records
+    beats.beats.goodbye(answer)
+    assert 'did not answer the goodbye within 300 ms' in caplog.text
+
+
+def test_a_goodbye_that_nobody_answers_waits_a_moment(beats: Beats) -> None:
     began_ns = beats.clock.now_ns
     beats.beats.goodbye()
-    assert (beats.clock.now_ns - began_ns) // MS == took_ms
+    assert beats.clock.now_ns - began_ns == round(UNANSWERED_S * 1e9)
 
 
 def test_nothing_follows_the_goodbye(beats: Beats) -> None:
@@ -357,6 +370,20 @@ def test_after_the_goodbye_the_end_of_the_guardian_is_no_news(listening: Listeni
     listening.hear(ends=True)
     listening.clock.run(2 * LOST_NS // MS)
     assert listening.why() is None
+
+
+def test_the_answer_to_the_goodbye_is_the_word_that_names_the_bridge_no_more(
+    listening: Listening,
+) -> None:
+    assert listening.input.is_released(0.0)  # nobody guards it yet
+    listening.hear()
+    listening.input.close()
+    assert not listening.input.is_released(0.0)
+    listening.hear()  # said before the goodbye was heard
+    listening.input._on_message(Alive('second').to_bytes())  # it never guarded this bridge
+    assert not listening.input.is_released(0.0)
+    listening.input._on_message(Alive('g').to_bytes())
+    assert listening.input.is_released(0.0)
 
 
 def test_a_stop_by_the_guardian_is_told_and_over_with_its_next_answer(
