@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from awp_ros_bridge.config import LoadResult, Problem, ServerConfig
+from awp_ros_bridge.bridge.tokens import HOW, load_tokens, TokenError, tokens_path
+from awp_ros_bridge.config import LoadResult, Problem, ServerConfig, UrdfFile
 from awp_ros_bridge.transport.tls import prepare, TlsFault, TlsFiles, TlsReady
 
 _ANY = ('0.0.0.0', '::')
@@ -42,6 +43,38 @@ def with_tls_tried(loaded: LoadResult, folder: Path) -> LoadResult:
             loaded, config=None, problems=(*loaded.problems, tls_problem(loaded, fault))
         )
     return loaded
+
+
+def with_files_tried(loaded: LoadResult, folder: Path) -> LoadResult:
+    """Return the same, with what is wrong with any file that the configuration names."""
+    tried = with_tls_tried(loaded, folder)
+    config = loaded.config
+    if config is None:
+        return tried
+    found: list[Problem] = []
+    path = tokens_path(config.server, folder)
+    if path is not None:
+        try:
+            load_tokens(config.server, path, {})
+        except TokenError as error:
+            first = str(error).splitlines()[0].removeprefix('server.tokens_file ')
+            what, _, todo = first.partition('; ')
+            found.append(tried.problem_at(('server', 'tokens_file'), what, todo or HOW))
+    for name, embodiment in config.embodiments.items():
+        kinematics = embodiment.kinematics
+        if kinematics is None or not isinstance(kinematics.urdf, UrdfFile):
+            continue
+        path = _path(folder, kinematics.urdf.file)
+        try:
+            path.read_text(encoding='utf-8')
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, 'strerror', None) or 'is no text'
+            where = ('embodiments', name, 'kinematics', 'urdf', 'file')
+            todo = 'without it nothing of this body may move; correct the path'
+            found.append(tried.problem_at(where, f'{path}: {why}', todo))
+    if not found:
+        return tried
+    return replace(tried, config=None, problems=(*tried.problems, *found))
 
 
 def names_of(server: ServerConfig) -> tuple[str, ...]:

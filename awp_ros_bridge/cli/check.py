@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from awp_ros_bridge.bridge.door import with_tls_tried
+from awp_ros_bridge.bridge.door import with_files_tried
 from awp_ros_bridge.cli.check_ros import graph_problems, NoRos
 from awp_ros_bridge.cli.ros_verb import add_bound
 from awp_ros_bridge.config import Adapters, directory_of, Encoders, load, LoadResult
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """Check one file and print what was found."""
     adapters, why_not = find_adapters()
     loaded = load(args.file, adapters, find_encoders())
-    result = with_tls_tried(loaded, directory_of(args.file))
+    result = with_files_tried(loaded, directory_of(args.file))
     code = PROBLEMS if result.errors else OK
     looked = False
     if args.ros and code == OK:

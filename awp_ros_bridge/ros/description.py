@@ -85,8 +85,10 @@ class Descriptions:
                 path = self._folder / Path(kinematics.urdf.file).expanduser()
                 try:
                     self._take(name, path.read_text(encoding='utf-8'))
-                except OSError as error:
-                    self.problems[name] = f'{path}: {error.strerror}'
+                except (OSError, UnicodeDecodeError) as error:
+                    why = getattr(error, 'strerror', None) or 'is no text'
+                    self.problems[name] = f'{path}: {why}'
+                    log.error('embodiment=%s no robot description: %s: %s', name, path, why)
 
     def heard(self, topic: str, urdf: str) -> None:
         """Take a description from a topic."""

@@ -8,6 +8,7 @@ from typing import Any
 from audit_disk import files, running
 from config_sample import ADAPTERS, SAMPLE
 import pytest
+import yaml
 
 from awp_ros_bridge import __version__
 from awp_ros_bridge.cli import check, check_ros, ros_verb
@@ -29,6 +30,9 @@ def awp(capsys: pytest.CaptureFixture[str]) -> Run:
         return code, out, err
 
     return run
+
+
+SIM_ARM = Path(__file__).parents[2] / 'config' / 'sim_arm.yaml'
 
 
 @pytest.fixture
@@ -53,6 +57,22 @@ def test_check_says_what_is_wrong_with_lines(awp: Run, robot: Path) -> None:
         f"{robot}:2: gardian: unknown key 'gardian'; did you mean 'guardian'?",
         f'{robot}: not usable, 2 errors, 0 warnings',
     ]
+
+
+def test_check_finds_files_that_are_not_there(awp: Run, tmp_path: Path) -> None:
+    body = yaml.safe_load(SIM_ARM.read_text(encoding='utf-8'))
+    body['server'] = {'tokens_file': 'tokns.yaml'}
+    body['embodiments']['arm_01']['kinematics']['urdf'] = {'file': 'nope/arm.urdf'}
+    path = tmp_path / 'robot.yaml'
+    path.write_text(yaml.safe_dump(body), encoding='utf-8')
+    code, out, _ = awp('check', path)
+    assert code == 2
+    tokens, urdf = (
+        next(line for line in out.splitlines() if place in line)
+        for place in ('server.tokens_file', 'arm_01.kinematics.urdf.file')
+    )
+    assert 'tokns.yaml' in tokens
+    assert f'{tmp_path}/nope/arm.urdf: No such file or directory; without it' in urdf
 
 
 def test_check_lets_warnings_pass(awp: Run, robot: Path) -> None:
