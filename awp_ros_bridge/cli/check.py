@@ -26,6 +26,7 @@ exit codes:
   {PROBLEMS}  it has errors, or cannot be read, or ROS 2 is not sourced
 """
 _REGISTRY = 'awp_ros_bridge.ros.adapters.registry'
+_INPUTS = 'awp_ros_bridge.ros.input_check'
 _ENCODERS = 'awp_ros_bridge.ros.encoders.registry'
 
 
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """Check one file and print what was found."""
     adapters, why_not = find_adapters()
     loaded = load(args.file, adapters, find_encoders())
-    result = with_files_tried(loaded, directory_of(args.file))
+    result = with_inputs_tried(with_files_tried(loaded, directory_of(args.file)))
     code = PROBLEMS if result.errors else OK
     looked = False
     if args.ros and code == OK:
@@ -70,6 +71,18 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(args.file, result, why_not, looked)
     return code
+
+
+def with_inputs_tried(result: LoadResult) -> LoadResult:
+    """Return the same, with what message types tell of safety inputs, where ROS is there."""
+    if result.config is None:
+        return result
+    try:
+        findings = import_module(_INPUTS).input_findings(result.config)
+    except ImportError:
+        return result
+    found = tuple(result.problem_at(f.path, f.what, f.todo, f.severity) for f in findings)
+    return replace(result, problems=(*result.problems, *found)) if found else result
 
 
 def find_adapters() -> tuple[Adapters | None, str]:
