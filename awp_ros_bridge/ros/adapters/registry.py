@@ -18,6 +18,7 @@ from typing import Any
 
 from awp_ros_bridge.config.problems import Finding
 from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext
+from awp_ros_bridge.ros.offers import load_offer
 
 Json = dict[str, Any]
 
@@ -115,7 +116,7 @@ def discover(offers: Iterable[EntryPoint]) -> Registry:
         if offer.name in adapters:
             problems[offer.name] = f'{offer.value} offers a name that is taken; rename it'
             continue
-        found = _load(offer)
+        found = load_offer(offer, Adapter)  # type: ignore[type-abstract]
         if isinstance(found, str):
             problems[offer.name] = found
         else:
@@ -142,17 +143,6 @@ def problems() -> dict[str, str]:
 def build(name: str, context: AdapterContext) -> Adapter:
     """Make an adapter of this installation; see :meth:`Registry.build`."""
     return registry().build(name, context)
-
-
-def _load(offer: EntryPoint) -> type[Adapter] | str:
-    try:
-        found = offer.load()
-    except Exception as error:  # noqa: BLE001 another package's code may fail in any way
-        return f'{offer.value} does not load: {type(error).__name__}: {error}'
-    if not (isinstance(found, type) and issubclass(found, Adapter)):
-        return f'{offer.value} is not a class derived from {Adapter.__module__}.Adapter'
-    abstract = ', '.join(sorted(getattr(found, '__abstractmethods__', ())))
-    return f'{offer.value} lacks {abstract}' if abstract else found
 
 
 def _info(name: str, adapter: type[Adapter]) -> AdapterInfo:

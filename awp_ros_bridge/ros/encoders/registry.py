@@ -24,6 +24,7 @@ from awp_ros_bridge.ros.encoders.base import (
     NoEncoder,
 )
 from awp_ros_bridge.ros.encoders.by_fields import FieldsEncoder
+from awp_ros_bridge.ros.offers import load_offer
 
 Json = dict[str, Any]
 
@@ -137,13 +138,7 @@ def _writes(encoder: type[Encoder], modality: str) -> bool:
 
 
 def _load(offer: EntryPoint) -> type[Encoder] | str:
-    try:
-        found = offer.load()
-    except Exception as error:  # noqa: BLE001 another package's code may fail in any way
-        return f'{offer.value} does not load: {type(error).__name__}: {error}'
-    if not (isinstance(found, type) and issubclass(found, Encoder)):
-        return f'{offer.value} is not a class derived from {Encoder.__module__}.Encoder'
-    abstract = ', '.join(sorted(getattr(found, '__abstractmethods__', ())))
-    if abstract:
-        return f'{offer.value} lacks {abstract}'
-    return found if found.types else f'{offer.value} names no types'
+    found = load_offer(offer, Encoder)  # type: ignore[type-abstract]
+    if isinstance(found, str) or found.types:
+        return found
+    return f'{offer.value} names no types'
