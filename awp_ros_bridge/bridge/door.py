@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from awp_ros_bridge.bridge.tokens import HOW, load_tokens, TokenError, tokens_path
-from awp_ros_bridge.config import LoadResult, Problem, ServerConfig, UrdfFile
+from awp_ros_bridge.config import DescriptionUnread, LoadResult, Problem, ServerConfig, UrdfFile
 from awp_ros_bridge.transport.tls import prepare, TlsFault, TlsFiles, TlsReady
 
 _ANY = ('0.0.0.0', '::')
@@ -32,7 +32,7 @@ def tls_problem(loaded: LoadResult, fault: TlsFault) -> Problem:
     return loaded.problem_at(('server', 'tls', fault.key), fault.what, fault.todo)
 
 
-def with_tls_tried(loaded: LoadResult, folder: Path) -> LoadResult:
+def _with_tls_tried(loaded: LoadResult, folder: Path) -> LoadResult:
     """Return what came of loading, with what is wrong with the files of TLS."""
     if loaded.config is None:
         return loaded
@@ -47,7 +47,7 @@ def with_tls_tried(loaded: LoadResult, folder: Path) -> LoadResult:
 
 def with_files_tried(loaded: LoadResult, folder: Path) -> LoadResult:
     """Return the same, with what is wrong with any file that the configuration names."""
-    tried = with_tls_tried(loaded, folder)
+    tried = _with_tls_tried(loaded, folder)
     config = loaded.config
     if config is None:
         return tried
@@ -64,14 +64,12 @@ def with_files_tried(loaded: LoadResult, folder: Path) -> LoadResult:
         kinematics = embodiment.kinematics
         if kinematics is None or not isinstance(kinematics.urdf, UrdfFile):
             continue
-        path = _path(folder, kinematics.urdf.file)
         try:
-            path.read_text(encoding='utf-8')
-        except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, 'strerror', None) or 'is no text'
+            kinematics.urdf.read(folder)
+        except DescriptionUnread as error:
             where = ('embodiments', name, 'kinematics', 'urdf', 'file')
             todo = 'without it nothing of this body may move; correct the path'
-            found.append(tried.problem_at(where, f'{path}: {why}', todo))
+            found.append(tried.problem_at(where, str(error), todo))
     if not found:
         return tried
     return replace(tried, config=None, problems=(*tried.problems, *found))

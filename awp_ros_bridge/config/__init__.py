@@ -12,7 +12,13 @@ from awp_ros_bridge.config.channels import (
     TF_CHANNEL,
     TopicChannel,
 )
-from awp_ros_bridge.config.embodiments import Embodiment, Kinematics, UrdfFile, UrdfTopic
+from awp_ros_bridge.config.embodiments import (
+    DescriptionUnread,
+    Embodiment,
+    Kinematics,
+    UrdfFile,
+    UrdfTopic,
+)
 from awp_ros_bridge.config.envelope import (
     Envelope,
     ForceSensor,
@@ -77,6 +83,7 @@ __all__ = [
     'Channel',
     'ChannelFault',
     'Condition',
+    'DescriptionUnread',
     'Embodiment',
     'EmbodimentStateChannel',
     'Encoders',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
@@ -20,11 +21,30 @@ class UrdfTopic(StrictModel):
     """Latched std_msgs/msg/String topic with the URDF, usually robot_description."""
 
 
+class DescriptionUnread(ValueError):
+    """A robot description that cannot be read."""
+
+
 class UrdfFile(StrictModel):
     """The robot description comes from a file."""
 
     file: Text
     """URDF file, relative to this configuration; xacro is not expanded."""
+
+    def read(self, folder: FilePath) -> str:
+        """
+        Return the description.
+
+        :param folder: where relative paths of the configuration begin.
+        :raises DescriptionUnread: it cannot be read; the text names the path and why
+        """
+        path = folder / FilePath(self.file).expanduser()
+        try:
+            return path.read_text(encoding='utf-8')
+        except OSError as error:
+            raise DescriptionUnread(f'{path}: {error.strerror}') from error
+        except UnicodeDecodeError as error:
+            raise DescriptionUnread(f'{path}: is no text') from error
 
 
 def _urdf_tag(value: Any) -> str:

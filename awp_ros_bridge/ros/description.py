@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from awp_ros_bridge.config import BridgeConfig, Kinematics, UrdfFile
+from awp_ros_bridge.config import BridgeConfig, DescriptionUnread, Kinematics, UrdfFile
 from awp_ros_bridge.kinematics.chain import Chain, ChainError
 
 log = logging.getLogger(__name__)
@@ -82,13 +82,11 @@ class Descriptions:
         """Read the descriptions that lie in files; what cannot be read becomes a problem."""
         for name, kinematics in self._wanted.items():
             if isinstance(kinematics.urdf, UrdfFile):
-                path = self._folder / Path(kinematics.urdf.file).expanduser()
                 try:
-                    self._take(name, path.read_text(encoding='utf-8'))
-                except (OSError, UnicodeDecodeError) as error:
-                    why = getattr(error, 'strerror', None) or 'is no text'
-                    self.problems[name] = f'{path}: {why}'
-                    log.error('embodiment=%s no robot description: %s: %s', name, path, why)
+                    self._take(name, kinematics.urdf.read(self._folder))
+                except DescriptionUnread as error:
+                    self.problems[name] = str(error)
+                    log.error('embodiment=%s no robot description: %s', name, error)
 
     def heard(self, topic: str, urdf: str) -> None:
         """Take a description from a topic."""
