@@ -7,6 +7,7 @@ gives up at 200 levels, and one pass over what it made.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 import math
 from typing import Any
@@ -20,6 +21,9 @@ Json = dict[str, Any]
 MAX_SAFE_INT = 2**53 - 1
 MAX_CONTAINERS = 20_000  # objects and arrays of a message; a trajectory has some thousands
 
+_MANY = 64  # values of one container from which asking for their types pays
+_NUMBERS = frozenset({int, float})
+_SCALARS = frozenset({int, float, str, bool, type(None)})
 _NUMBER_TOO_LONG = 'out of range'  # the parser's words for a number of more than 4300 digits
 
 
@@ -135,7 +139,7 @@ def _content_problem(message: Json, max_depth: int) -> _Problem | None:
             return ErrorCode.PARSE_ERROR, f'nested deeper than {max_depth} levels'
         below: list[Any] = []
         for container in level:
-            for value in container.values() if type(container) is dict else container:
+            for value in _suspects(container):
                 kind = type(value)
                 if kind is int:
                     if not -MAX_SAFE_INT <= value <= MAX_SAFE_INT:  # AWP-CTL-009
@@ -148,6 +152,29 @@ def _content_problem(message: Json, max_depth: int) -> _Problem | None:
         level = below
         depth += 1
     return None
+
+
+def _suspects(container: Json | list[Any]) -> Collection[Any]:
+    """Return the values of a container, none where many were found good in one look."""
+    values = container.values() if type(container) is dict else container
+    return () if len(values) > _MANY and _all_usual(values) else values
+
+
+def _all_usual(values: Collection[Any]) -> bool:
+    """
+    Tell whether values are scalars that any message may hold, in a fraction of a loop's time.
+
+    False means that somebody must look at each of them.
+    """
+    kinds = set(map(type, values))
+    if not kinds <= _SCALARS:
+        return False
+    if not kinds & {int, float}:
+        return True
+    numbers = values if kinds <= _NUMBERS else [v for v in values if type(v) in _NUMBERS]
+    if not (max(numbers) <= MAX_SAFE_INT and min(numbers) >= -MAX_SAFE_INT):
+        return False
+    return float not in kinds or all(map(math.isfinite, numbers))
 
 
 def _message(value: Json) -> Message | _Problem:

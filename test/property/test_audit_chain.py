@@ -89,3 +89,17 @@ def test_a_secret_never_survives_under_a_secret_name(body: Any, secret: str) -> 
     secret = 'Q' + secret  # no accident with other text
     body = {**body, 'session_token': secret, 'deep': [{'Authorization': f'Bearer {secret}'}]}
     assert secret.encode() not in to_ascii(Redactor().clean(body))
+
+
+PARTS = (
+    'token', 'ToKen', 'BEARER ', 'bearer', 'awp_', 'St_', 'tt_', 'Secret', 'pass', 'word', '=',
+    'Authorization', '_', '-', ' ', '"', ':', '\\', 'a' * 32, '0', '\u212a', '\u017f', 'x',
+)  # fmt: skip
+WORDY = st.lists(st.sampled_from(PARTS), max_size=5).map(''.join)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(WORDY, WORDY | st.lists(st.dictionaries(WORDY, WORDY), max_size=2)))
+def test_what_is_not_looked_at_word_by_word_holds_nothing_to_mask(body: Any) -> None:
+    beside = {**body, 'x': 'a hint: token'}  # so that every word is looked at
+    assert {**Redactor().clean(body), 'x': 'a hint: token'} == Redactor().clean(beside)

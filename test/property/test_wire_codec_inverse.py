@@ -92,6 +92,29 @@ def test_any_json_is_a_message_or_a_fault(value: Any) -> None:
     assert not has_big_integer(value)
 
 
+@given(
+    WILD | st.floats(allow_nan=True),
+    st.sampled_from([0, -1, 1.5, 'x', None, True, 2**53 - 1, []]),
+    st.integers(0, 200),
+)
+@example(2**53, 1.5, 200)
+@example(-(2**53), 0, 0)
+@example(float('inf'), 0, 100)
+def test_what_stands_among_many_is_judged_like_what_stands_alone(
+    value: Any, filler: Any, where: int
+) -> None:
+    def said(values: list[Any]) -> list[ErrorCode | type]:
+        told: list[ErrorCode | type] = []
+        for params in ({'a': values}, {'a': dict(enumerate(values))}):
+            found = read(json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'm', 'params': params}))
+            told.append(found.code if isinstance(found, DecodeFault) else type(found))
+        return told
+
+    many = [filler] * 200
+    many.insert(where, value)
+    assert said(many) == said([filler, value])
+
+
 @given(ID, st.text(), OBJECT)
 def test_requests_come_back(id_: int | str, method: str, params: dict[str, Any]) -> None:
     message = decode(encode(codec.request(id_, method, params)))

@@ -22,6 +22,7 @@ from bridge_cell import Cell, RobotTap, tapped
 from patience import run
 import pytest
 from ros_peer import RosPeer
+from sim_robot_goals import reset
 
 Json = dict[str, Any]
 Record = Any
@@ -238,8 +239,11 @@ def test_what_agents_choose_stands_in_one_line_of_the_log(cell: Cell) -> None:
 
 
 def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client(
-    cell: Cell, tap: RobotTap, record_testsuite_property: Record
+    cell: Cell, peer: RosPeer, record_testsuite_property: Record
 ) -> None:
+    reset(peer)
+    before = len(cell.bridge.output)
+
     async def play() -> float:
         async with cell.holding() as agent, cell.holding('gripper_01') as other:
             await agent.submit('go', 'move_to_pose', to_pose(0.3, 0.2, 0.5, max_velocity_mps=0.1))
@@ -261,7 +265,7 @@ def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client
 
     longest_s = run(play())
     record_testsuite_property('bridge_ping_beside_a_bad_megabyte_ms', round(longest_s * 1e3, 1))
-    assert 'bridge loop was silent' not in cell.bridge.output
+    assert 'bridge loop was silent' not in cell.bridge.output[before:]
 
 
 def test_strict_json_of_the_tests_is_strict() -> None:

@@ -34,6 +34,8 @@ def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
 def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
     cell: Cell, tap: RobotTap, record_testsuite_property: Any
 ) -> None:
+    before = len(cell.bridge.output)
+
     async def play() -> float:
         async with AsyncExitStack() as stack:
             watchers = [
@@ -57,4 +59,4 @@ def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
     record_testsuite_property('bridge_ping_beside_50_watchers_ms', round(median_s * 1e3, 1))
     # This process reads the frames of all of them too; a loop that stood still would show.
     assert median_s < 0.5
-    assert 'bridge loop was silent' not in cell.bridge.output
+    assert 'bridge loop was silent' not in cell.bridge.output[before:]
