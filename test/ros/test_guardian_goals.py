@@ -374,11 +374,12 @@ def test_nothing_is_sent_to_a_server_that_the_guardian_does_not_reach(
                 for each in rig.all(AvailabilityChanged, action_type='move', available=available)
             )
 
-        far = 'the guardian has not reached action server arm/move yet'
-        peer.wait_until(
-            lambda: said('/arm/move', '/else', available=False, detail=far), 10.0, 'the refusal'
-        )
-        assert rig.gateway.gate.is_open('arm')
+        def refused() -> bool:
+            far = 'the guardian has not reached action server arm/move yet'
+            is_refused = said('/arm/move', '/else', available=False, detail=far)
+            return is_refused and rig.gateway.gate.is_open('arm')
+
+        peer.wait_until(refused, 10.0, 'the refusal, with the gate open')
         peer.wait_until(lambda: said('/else', available=True, detail=''), 10.0, 'the server')
         peer.node.destroy_publisher(publisher)
 
