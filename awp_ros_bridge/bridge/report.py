@@ -61,11 +61,18 @@ def _server(
     return Diagnosis(Level.OK, f'serves {url}', values)
 
 
+def _audit_required(kernel: Kernel) -> str:
+    """Say it as ``audit.required`` of the configuration does."""
+    if kernel.policy.audit_stop:
+        return 'stop'
+    return 'refuse' if kernel.policy.audit_required else 'off'
+
+
 def _audit(kernel: Kernel, audit: AuditLog) -> Diagnosis:
     values = {
         'directory': str(audit.directory),
         'used_mb': f'{audit.used_bytes / _MB:.1f}',
-        'required': 'true' if kernel.policy.audit_required else 'false',
+        'required': _audit_required(kernel),
     }
     if kernel.audit_problem is not None or not audit.is_writable:
         text = f'cannot be written: {kernel.audit_problem or "see the log"}'

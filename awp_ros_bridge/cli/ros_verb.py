@@ -24,11 +24,11 @@ _VISITOR = 'awp_ros_bridge.ros.visitor'
 _TIMEOUT_S = 5.0
 
 
-def add_verb(verbs: Any, name: str, text: str, description: str, no: str) -> Any:
+def add_verb(verbs: Any, name: str, text: str, description: str, no: str = '') -> Any:
     """
     Add a verb with the arguments that all of them take.
 
-    :param no: what exit code 1 means.
+    :param no: what exit code 1 means; empty where the verb never ends with it.
     """
     parser = verbs.add_parser(
         name,
@@ -60,14 +60,15 @@ def add_bound(parser: argparse.ArgumentParser) -> None:
 
 def exit_codes(no: str) -> str:
     """Return the epilog of a verb's help."""
-    return (
-        f'ROS arguments may follow, such as --ros-args -r __ns:=/cell1.\n\n'
-        f'exit codes:\n'
-        f'  {OK}  done\n'
-        f'  {NO}  {no}\n'
-        f'  {UNUSABLE}  arguments, or ROS 2 is not sourced\n'
-        f'  {UNANSWERED}  no bridge answered in time, or several were found and none was named\n'
+    lines = ['ROS arguments may follow, such as --ros-args -r __ns:=/cell1.', '', 'exit codes:']
+    lines.append(f'  {OK}  done')
+    if no:
+        lines.append(f'  {NO}  {no}')
+    lines.append(f'  {UNUSABLE}  arguments, or ROS 2 is not sourced')
+    lines.append(
+        f'  {UNANSWERED}  no bridge answered in time, or several were found and none was named'
     )
+    return '\n'.join(lines) + '\n'
 
 
 def carry_out(args: argparse.Namespace, work: Work) -> int:

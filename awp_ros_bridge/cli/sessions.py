@@ -18,7 +18,6 @@ def add_parser(verbs: Any) -> None:
         'sessions',
         'who drives what, and who watches',
         'List the sessions of a running bridge: agent, what it holds, what it does.',
-        'not used',
     )
     parser.set_defaults(run=run)
 

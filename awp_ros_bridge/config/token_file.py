@@ -43,6 +43,7 @@ _TODO = {
     'made': 'write when it was made, as a text',
 }
 _MEANT = 'this file is written by `awp token make`; keep only what it writes'
+_OTHER = 'name the file that `awp token make` wrote'
 
 
 class TokenEntry(StrictModel):
@@ -83,7 +84,16 @@ def read_tokens(path: Path) -> TokensRead:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        return _unread(name, f'cannot be read: {reason}', f'awp token make --file {path}')
+        todo = f'awp token make --file {path}' if isinstance(error, FileNotFoundError) else _OTHER
+        return _unread(name, f'cannot be read: {reason}', todo)
+    if len(data) > MOST_BYTES:
+        return _unread(name, f'is larger than {MOST_BYTES} bytes', _OTHER)
+    try:
+        text = data.decode('utf-8')
+    except UnicodeDecodeError:
+        return _unread(name, 'is not UTF-8', _OTHER)
+    if not _holds_tokens(read(text)):  # said first: it may be a file that others shall read
+        return _no_tokens(name)
     if about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         mode = f'{stat.S_IMODE(about.st_mode):o}'
         return _unread(name, f'is open to others (mode {mode})', f'chmod 600 {path}')
@@ -91,12 +101,7 @@ def read_tokens(path: Path) -> TokensRead:
         return _unread(
             name, 'belongs to another user', 'only the user of the bridge, or root, may own it'
         )
-    if len(data) > MOST_BYTES:
-        return _unread(name, f'is larger than {MOST_BYTES} bytes', _MEANT)
-    try:
-        return parse_tokens(data.decode('utf-8'), name)
-    except UnicodeDecodeError:
-        return _unread(name, 'is not UTF-8', _MEANT)
+    return parse_tokens(text, name)
 
 
 def parse_tokens(text: str, name: str) -> TokensRead:
@@ -111,6 +116,8 @@ def parse_tokens(text: str, name: str) -> TokensRead:
             (line, (), 'cannot be read as YAML with unique keys') for line, _ in document.findings
         ]
         return _refused(name, rows)
+    if not _holds_tokens(document):
+        return _no_tokens(name)
     try:
         found = TokenFile.model_validate(document.value)
     except ValidationError as error:
@@ -210,6 +217,16 @@ def _refused(name: str, rows: Sequence[tuple[int, Any, str]]) -> TokensRead:
         todo = _TODO.get(keys[-1], _MEANT) if keys else _MEANT
         problems.append(Problem(name, line, dotted(path), what, todo))
     return TokensRead((), tuple(problems))
+
+
+def _holds_tokens(document: Document) -> bool:
+    """Tell whether it is a file of tokens at all, or broken so that it cannot be told."""
+    value = document.value
+    return bool(document.findings) or (isinstance(value, dict) and 'tokens' in value)
+
+
+def _no_tokens(name: str) -> TokensRead:
+    return _unread(name, 'is no file of tokens: there is no key "tokens"', _OTHER)
 
 
 def _unread(name: str, what: str, todo: str) -> TokensRead:

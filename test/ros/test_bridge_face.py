@@ -317,6 +317,7 @@ def test_the_command_line_stops_shows_and_clears(
     assert rows['embodiment arm_01']['level'] == 'error'
     assert rows['embodiment arm_01']['message'] == 'motion forbidden: an operator stopped it'
     assert rows['embodiment gripper_01']['level'] == 'ok'
+    assert rows['audit']['values']['required'] == 'refuse'  # as the configuration says it
     code, said, _ = awp('clear', '--bridge', BRIDGE)
     assert (code, said['answers'][0]['message']) == (
         0, 'arm_01: operator stop cleared; nothing resumes by itself',

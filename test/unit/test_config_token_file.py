@@ -56,9 +56,10 @@ def test_what_is_written_is_read_again_and_is_private(tmp_path: Path) -> None:
     ('text', 'says'),
     [
         (f'tokens: [{SECRET}]', ':1: tokens[0]: is not what belongs here'),
-        (f'- {SECRET}', ':1: is not what belongs here'),
+        (f'- {SECRET}', 'tokens.yaml: is no file of tokens: there is no key "tokens"; name the'),
         ('tokens: 5', ':1: tokens: is not what belongs here'),
-        ('', ':1: is not what belongs here'),
+        ('', 'tokens.yaml: is no file of tokens'),
+        (f'world: {{name: {SECRET}}}\nserver: {{}}', 'tokens.yaml: is no file of tokens'),
         (row(sha256=SECRET), ':4: tokens[0].sha256: is not what belongs here; write 64 hex'),
         (row(sha256=''), 'tokens[0].sha256: is missing'),
         (row(scopes='[fly]'), ':5: tokens[0].scopes[0]: is not what belongs here'),
@@ -117,6 +118,12 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
     assert 'larger' in read_tokens(big).problems[0].what
     big.write_bytes(b'\xff\xfe')
     assert 'UTF-8' in read_tokens(big).problems[0].what
+    other = tmp_path / 'robot.yaml'
+    other.write_text('world: {name: cell}\nserver: {}\n', encoding='utf-8')
+    other.chmod(0o644)  # nothing to mend: it is another file
+    (problem,) = read_tokens(other).problems
+    assert problem.what == 'is no file of tokens: there is no key "tokens"'
+    assert 'chmod' not in problem.todo
 
 
 def test_many_writers_and_readers_lose_nothing_and_see_no_half_file(tmp_path: Path) -> None:
