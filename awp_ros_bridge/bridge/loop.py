@@ -246,15 +246,19 @@ class BridgeLoop:
 
     def _carry_out(self, effects: list[Effect]) -> None:
         """Carry effects out in order: what stops the robot first, then goals, then the rest."""
+        if any(isinstance(effect, _FIRST) for effect in effects):
+            self._move(effects)
+        for effect in effects:
+            if not isinstance(effect, _FIRST):
+                self._journal.effect(effect)
+                self._one(effect)
+
+    def _move(self, effects: list[Effect]) -> None:
         for kinds in (_STOPS, _STARTS):
             for effect in effects:
                 if isinstance(effect, kinds):
                     self._journal.effect(effect)
                     self._robot.apply(effect)
-        for effect in effects:
-            if not isinstance(effect, _FIRST):
-                self._journal.effect(effect)
-                self._one(effect)
 
     def _one(self, effect: Effect) -> None:
         match effect:

@@ -187,6 +187,10 @@ class Link:
         text = codec.encode(effect.message)
         if self._is_closing:
             return
+        if self._is_free():
+            self._messages += 1
+            self._write(text)
+            return
         if not self._outbox.put_message(text):
             stats = self._outbox.stats()
             self.abort(
@@ -276,6 +280,15 @@ class Link:
             else:
                 self._write_frame(item)
         self._loop.call_soon(self.pump)  # one quick receiver shall not hold the loop
+
+    def _is_free(self) -> bool:
+        """Tell whether nothing waits and the socket takes more: then nothing needs to queue."""
+        return (
+            self._outbox.is_empty
+            and not self._is_pumping
+            and not self._socket.is_write_paused
+            and self._socket.state is State.OPEN
+        )
 
     def _write_frame(self, effect: SendFrame) -> None:
         sent_ns = self._host.now_ns()
