@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Callable
 import contextlib
 import json
+import re
 import socket
 import struct
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from agent_words import hello
+import secrets_written
 
 HELLO = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': hello('rude')})
 WATCH = json.dumps(
@@ -23,6 +25,7 @@ WATCH = json.dumps(
     }
 )
 SWITCHED = b'HTTP/1.1 101'
+_SESSION_TOKEN = re.compile(rb'"session_token": ?"([^"]+)"')
 _RESET = struct.pack('ii', 1, 0)
 _MASK = b'\x5a\xa5\x0f\xf0'
 
@@ -186,10 +189,11 @@ async def watch_and_drop(url: str, token: str) -> None:
     client = await RudeClient.let_in(url, token)
     await client.say(frame(HELLO.encode()) + frame(WATCH.encode()))
     said = b''
-    while b'session_token' not in said:
+    while (found := _SESSION_TOKEN.search(said)) is None:
         data = await client.heard()
         assert data, said
         said += data
+    secrets_written.note(found.group(1).decode())
     client.reset()
 
 

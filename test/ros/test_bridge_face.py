@@ -384,6 +384,9 @@ def test_parameters_are_described_and_only_what_may_change_changes(
     values = peer.call(GetParameters, f'{BRIDGE}/get_parameters', request).values
     assert values[0].bool_value
     assert [v.string_value for v in values[1:4]] == [str(SIM_ARM), 'required', 'debug']
+    request = GetParameters.Request(names=listed)
+    everything = peer.call(GetParameters, f'{BRIDGE}/get_parameters', request)
+    assert not secrets_written.in_text(str(everything))
     asked = DescribeParameters.Request(names=names)
     answer = peer.call(DescribeParameters, f'{BRIDGE}/describe_parameters', asked)
     described = answer.descriptors

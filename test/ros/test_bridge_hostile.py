@@ -35,6 +35,7 @@ from patience import run, until
 import pytest
 from ros_peer import RosPeer
 from rude_clients import come_and_go, frame, handshake, HELLO, RudeClient
+import secrets_written
 from websockets.asyncio.client import ClientConnection, connect
 
 Json = dict[str, Any]
@@ -201,6 +202,7 @@ class Hostile:
             return 0
         error = answers[0]['error']
         judge_error(error)
+        assert not secrets_written.in_text(json.dumps(error))
         assert len(error['data']['detail']) < 1000, error
         return int(error['code'])
 
