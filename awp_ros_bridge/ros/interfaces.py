@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 import math
 import os
+from pathlib import Path
 import re
 from typing import Any
 
@@ -165,7 +166,19 @@ def _missing(name: str, package: str, kind: str, error: ImportError) -> str:
         return f'package {package!r} has no {kind} types, so there is no {name}'
     distribution = os.environ.get('ROS_DISTRO') or '<distribution>'
     debian = f'ros-{distribution}-{package.replace("_", "-")}'
+    near = get_close_matches(package, _interface_packages(), n=1, cutoff=0.8)
+    asked = f'did you mean {near[0]}? Else ' if near else ''
     return (
-        f'{name} is not available: package {package!r} is neither installed nor sourced; install '
-        f'{debian}, or source the workspace that has it, and start again'
+        f'{name} is not available: package {package!r} is neither installed nor sourced; {asked}'
+        f'install {debian}, or source the workspace that has it, and start again'
     )
+
+
+def _interface_packages() -> list[str]:
+    """Return the packages with interfaces that are installed or sourced, by the ament index."""
+    names: set[str] = set()
+    for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep):
+        index = Path(prefix, 'share', 'ament_index', 'resource_index', 'rosidl_interfaces')
+        if prefix and index.is_dir():
+            names.update(each.name for each in index.iterdir())
+    return sorted(names)

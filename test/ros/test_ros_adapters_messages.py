@@ -325,6 +325,8 @@ def test_types_by_name() -> None:
     [
         ('nonsense', 'names no ROS type'),
         ('no_such_msgs/msg/Foo', r"'no_such_msgs' is neither installed nor sourced.*no-such-msgs"),
+        ('no_such_msgs/msg/Foo', r'sourced; install ros-'),
+        ('contrl_msgs/action/Foo', r'sourced; did you mean control_msgs\? Else install ros-'),
         ('std_msgs/msg/Strin', 'did you mean String'),
         ('std_srvs/srv/Qqqqqq', 'it has Empty'),
         ('std_msgs/action/Foo', 'has no action types'),
