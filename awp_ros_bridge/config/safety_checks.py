@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from awp_ros_bridge.config.embodiments import Embodiment
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
-from awp_ros_bridge.config.rest import MeasuredRest
+from awp_ros_bridge.config.rest import MeasuredRest, OdometryRest, TfRest, UnmeasuredRest
 from awp_ros_bridge.config.safety_inputs import AnyInput, SafetyInput
 from awp_ros_bridge.engine.inputs import Meaning
 
@@ -31,11 +32,23 @@ def inputs_are_there(config: BridgeConfig) -> Findings:
         if not embodiment.safety_inputs and not config.safety.inputs:
             yield Finding(
                 ('embodiments', name),
-                'it has no safety_inputs: nothing of the hardware can forbid its motion',
+                f'it has no safety_inputs: {_what_still_forbids(embodiment)}',
                 'list the topics that say when it must not move, here or in safety.inputs',
                 Severity.WARNING,
                 refers=('embodiments', name, 'safety_inputs'),
             )
+
+
+def _what_still_forbids(embodiment: Embodiment) -> str:
+    source = embodiment.at_rest
+    if isinstance(source, UnmeasuredRest):
+        return 'nothing of the hardware can forbid its motion'
+    silent = 'joint states'
+    if isinstance(source, OdometryRest):
+        silent = 'odometry'
+    elif isinstance(source, TfRest):
+        silent = 'tf'
+    return f'no e-stop or mode of the hardware forbids its motion, only {silent} that fall silent'
 
 
 def inputs_have_names(config: BridgeConfig) -> Findings:

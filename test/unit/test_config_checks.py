@@ -219,6 +219,15 @@ WARNINGS = [
     ),
     (
         drop('embodiments/arm_01/safety_inputs'),  # F95
+        'embodiments.arm_01: it has no safety_inputs: no e-stop or mode of the hardware forbids '
+        'its motion, only joint states that fall silent; list the topics that say when it must '
+        'not move, here or in safety.inputs',
+    ),
+    (
+        both(
+            drop('embodiments/arm_01/safety_inputs'),
+            put('embodiments/arm_01/at_rest', {'unmeasured': True, 'settle_ms': 1000}),
+        ),
         'embodiments.arm_01: it has no safety_inputs: nothing of the hardware can forbid its '
         'motion; list the topics that say when it must not move, here or in safety.inputs',
     ),
