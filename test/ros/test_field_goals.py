@@ -27,7 +27,7 @@ from patience import run, until
 import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_peer import RosPeer
-from sim_robot_goals import HOME, PRIMITIVE, set_fault, TRAJECTORY
+from sim_robot_goals import HOME, PRIMITIVE, set_fault, set_parameter, TRAJECTORY
 from tf2_msgs.msg import TFMessage
 
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
@@ -219,6 +219,31 @@ def test_f32_a_server_that_never_ends_is_cancelled_at_the_deadline(
             assert not tap.running(TRAJECTORY)
 
     run(play())
+
+
+def test_a_robot_slowed_to_nothing_is_not_taken_for_stalled_and_its_deadline_stays(
+    cell: Cell, tap: RobotTap, peer: RosPeer
+) -> None:
+    """A speed slider at zero, as of a UR whose program is paused."""
+
+    async def play() -> None:
+        async with cell.holding() as agent:
+            await asyncio.to_thread(set_parameter, peer, 'speed_scaling', 0.0)
+            await agent.submit('go', 'follow_joint_trajectory', turn(400, 0.1), deadline_ms=2500)
+            sent_ns = time.monotonic_ns()
+            said = await agent.status('go')
+            took_ms = (time.monotonic_ns() - sent_ns) * 1e-6
+            assert (said['state'], said['reason']) == ('failed', 'deadline_exceeded')
+            assert 2400 < took_ms < 4200
+            assert not tap.running(TRAJECTORY)
+            await asyncio.to_thread(set_parameter, peer, 'speed_scaling', 0.5)
+            await agent.submit('on', 'follow_joint_trajectory', turn(400, 0.1), deadline_ms=5000)
+            assert (await agent.status('on'))['state'] == 'completed'
+
+    try:
+        run(play())
+    finally:
+        set_parameter(peer, 'speed_scaling', 1.0)
 
 
 def test_f59_a_frame_that_appears_later_is_refused_until_then_and_blocks_nobody(
