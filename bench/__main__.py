@@ -18,11 +18,12 @@ import time
 from typing import Any
 
 from bench.aims import aims
-from bench.cases import Cases, Named
+from bench.cases import Cases
 from bench.figures import Figures
 from bench.processes import BenchError, CONFIG, REPOSITORY
 from bench.report import table
 from bench.rig import Rig, running_rig
+from bench.step import Named
 
 RESULT = REPOSITORY / 'bench' / 'results' / 'latest.json'
 

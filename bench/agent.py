@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Subprotocol
 
-from bench.worker import serve, tell
+from bench.worker import serve, tell, told
 
 Json = dict[str, Any]
 Heard = list[tuple[int, bytes]]
@@ -239,6 +239,33 @@ async def pings(url: str, token: str, count: int, pause_s: float, feedback_count
     return {'rows': rows}
 
 
+async def hold(url: str, token: str, feedback_count: int, seconds: float) -> int:
+    """
+    Hold the robot and let one action follow the other until told to end.
+
+    :param seconds: the longest that may take.
+    :return: how many actions completed.
+    """
+    kind = 'follow_joint_trajectory'
+    params = _params(kind, feedback_count, feedback=True)
+    async with _session(url, token) as agent:
+        ending = asyncio.create_task(told())
+        number = 0
+        while not ending.done():
+            number += 1
+            action_id = f'h{number}'
+            await agent.call('action.submit', action_id=action_id, type=kind, params=params)
+            if number == 1:
+                tell('ready', agent.ready['session_id'])
+            said = await agent.call('action.status', action_id=action_id)
+            while said['state'] not in _ENDED:
+                await asyncio.sleep(0.05)
+                said = await agent.call('action.status', action_id=action_id)
+            if said['state'] != 'completed':
+                raise RuntimeError(f'an action did not complete: {said}')
+    return number
+
+
 async def admitted(url: str, token: str, seconds: float) -> bool:
     """
     Wait until an action completes: the robot is found and may move.
@@ -367,7 +394,7 @@ async def echo(url: str, count: int, pause_s: float) -> list[int]:
 
 def main() -> None:
     """Run until the bench closes the pipe."""
-    commands = (admitted, submit, feedback, pings, observe, echo)
+    commands = (admitted, submit, feedback, pings, hold, observe, echo)
     serve({command.__name__: _bounded(command) for command in commands})
 
 

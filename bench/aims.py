@@ -18,8 +18,8 @@ LEAST_DELIVERED = 0.999
 MOST_ADDED_MS = 0.5
 MOST_CORE = 0.25
 MOST_IDLE_CORE = 0.01
-MOST_STORM_RATIO = 1.2
-STORM_SLACK_MS = 0.5
+MOST_LOAD_RATIO = 1.2
+LOAD_SLACK_MS = 0.5
 LEAST_ANSWERED_HZ = 4950.0
 
 
@@ -161,28 +161,53 @@ def _idle(figures: Figures) -> Iterator[Aim]:
 
 
 def _status(figures: Figures) -> Iterator[Aim]:
-    """Questions are answered at their rate, and who holds the robot feels little of them."""
-    alone, storm = 'bridge.ping_alone_ms.p95', 'bridge.ping_storm_ms.p95'
-    if alone not in figures or storm not in figures:
-        return
-    answered = figures.median('bridge.status.answered_hz')
-    spread = figures.spread('bridge.status.answered_hz') or 0.0
-    yield Aim(
-        'questions from ten connections: answered',
-        answered,
-        'Hz',
-        f'>= {LEAST_ANSWERED_HZ:g}',
-        spread,
-        _verdict(answered >= LEAST_ANSWERED_HZ, spread),
+    """Questions are answered at their rate, and nobody feels much of who else is there."""
+    answered = 'bridge.status.answered_hz'
+    if answered in figures:
+        value = figures.median(answered)
+        spread = figures.spread(answered) or 0.0
+        yield Aim(
+            'questions from ten connections: answered',
+            value,
+            'Hz',
+            f'>= {LEAST_ANSWERED_HZ:g}',
+            spread,
+            _verdict(value >= LEAST_ANSWERED_HZ, spread),
+        )
+    for what, without, load in (
+        ('question p95 among 200 connections', 'question_quiet_ms', 'question_crowd_ms'),
+        ('ping p95 beside questions from ten', 'ping_alone_ms', 'ping_storm_ms'),
+    ):
+        names = (f'bridge.{without}.p95', f'bridge.{load}.p95')
+        if all(name in figures for name in names):
+            yield _under_load(figures, what, *names)
+
+
+def _under_load(figures: Figures, what: str, without: str, load: str) -> Aim:
+    bound = MOST_LOAD_RATIO * figures.median(without) + LOAD_SLACK_MS
+    spread = max(figures.spread(without) or 0.0, figures.spread(load) or 0.0)
+    value = figures.median(load)
+    return Aim(what, value, 'ms', f'<= {bound:.3g}', spread, _verdict(value <= bound, spread))
+
+
+def core_us(figures: Figures, load: str, without: str, rate: str) -> float | None:
+    """
+    Return the time of a core that one answer takes, None where it was not measured.
+
+    :param load: share of a core while answers are given.
+    :param without: share of a core that the same process takes anyway; empty for none.
+    :param rate: answers per second.
+    """
+    if any(name not in figures for name in (load, rate, without or load)):
+        return None
+    anyway = figures.median(without) if without else 0.0
+    return (figures.median(load) - anyway) / figures.median(rate) * 1e6
+
+
+def status_core_us(figures: Figures) -> tuple[float, float] | None:
+    """Return what one answer to a question takes of a core: the floor's, the bridge's."""
+    floor = core_us(figures, 'floor.status.cpu', '', 'floor.status.answered_hz')
+    bridge = core_us(
+        figures, 'bridge.ping_storm.cpu', 'bridge.ping_alone.cpu', 'bridge.status.answered_hz'
     )
-    bound = MOST_STORM_RATIO * figures.median(alone) + STORM_SLACK_MS
-    spread = max(figures.spread(alone) or 0.0, figures.spread(storm) or 0.0)
-    value = figures.median(storm)
-    yield Aim(
-        'ping p95 of a moving agent beside them',
-        value,
-        'ms',
-        f'<= {bound:.3g}',
-        spread,
-        _verdict(value <= bound, spread),
-    )
+    return None if floor is None or bridge is None else (floor, bridge)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 import time
 
 from bench.figures import distribution
 from bench.processes import Process, Worker
 from bench.rig import Meter, Rig, World
+from bench.status_cases import StatusCases
+from bench.step import Named
 
 RATES_HZ = (100, 500, 1000)
 BINDINGS = ('inline', 'ws')
@@ -22,33 +23,11 @@ PAUSE_S = 0.01
 FEEDBACKS = 15
 REFERENCE_GOALS = 12
 REFERENCE_PAUSE_S = 0.06  # it admits 20 actions a second
-PINGS = 1000
-PING_PAUSE_S = 0.0015
-PING_FEEDBACKS = 24  # of an action that executes for three seconds meanwhile
-ASKERS = 10
-QUESTIONS_HZ = 5000.0
-STORM_S = 6.0
 SUBMISSIONS = 1500
 FRAMES = 8000
 
 _TAIL_S = 0.6  # how much longer a listener listens than the publisher speaks
 _MS = 1e-6
-
-Step = Callable[[], dict[str, float]]
-
-
-@dataclass(frozen=True)
-class Named:
-    """
-    One step of a block.
-
-    :param variant: 0, or 1 for the second of two equal ones.
-    """
-
-    name: str
-    run: Step
-    variant: int = 0
-
 
 class Cases:
     """
@@ -83,10 +62,7 @@ class Cases:
         for variant in (0, 1):
             yield Named('engine submissions', self.engine_submissions, variant)
             yield Named('engine frames', self.engine_frames, variant)
-        yield Named('status alone', self.ping_alone)
-        yield Named('status storm', self.ping_in_storm)
-        yield Named('status storm', self.ping_in_storm, 1)
-        yield Named('status alone', self.ping_alone, 1)
+        yield from StatusCases(self._rig).steps()
         if self._rig.reference is not None:
             yield Named('reference action', self.reference_submit)
             for binding in BINDINGS:
@@ -197,58 +173,6 @@ class Cases:
         meter = Meter(rig.bridge.process)
         rig.peer.call('publish', topic='robot', rate_hz=500, seconds=self._seconds, run=rig.run())
         return {'bridge.idle_500.cpu': meter.share()}
-
-    # ------------------------------------------------------------ session/status
-
-    def _begin_pings(self) -> str:
-        """Let an agent hold the robot, move it, and ping; return its session's id."""
-        rig, world = self._rig, self._rig.bridge
-        rig.agent.begin(
-            'pings',
-            url=world.url,
-            token=world.token,
-            count=PINGS,
-            pause_s=PING_PAUSE_S,
-            feedback_count=PING_FEEDBACKS,
-        )
-        return str(rig.agent.event('ready'))
-
-    def ping_alone(self) -> dict[str, float]:
-        """Measure pings of an agent whose robot moves."""
-        meter = Meter(self._rig.bridge.process)
-        self._begin_pings()
-        rows = self._rig.agent.result(60.0)['rows']
-        found = {'bridge.ping_alone.cpu': meter.share()}
-        return found | distribution('bridge.ping_alone_ms', [took * _MS for _, took in rows])
-
-    def ping_in_storm(self) -> dict[str, float]:
-        """Measure the same while ten connections ask about the session, and their answers."""
-        rig, world = self._rig, self._rig.bridge
-        session_id = self._begin_pings()
-        rig.askers.begin(
-            'storm',
-            url=world.url,
-            token=world.token,
-            session_id=session_id,
-            connections=ASKERS,
-            rate_hz=QUESTIONS_HZ,
-            seconds=STORM_S,
-        )
-        rig.askers.event('ready')
-        meter = Meter(world.process)
-        rows = rig.agent.result(60.0)['rows']
-        share = meter.share()
-        storm = rig.askers.result(60.0)
-        inside = [t for sent, t in rows if storm['began_ns'] <= sent < storm['ended_ns']]
-        if len(inside) < PINGS // 2:
-            raise ValueError(f'only {len(inside)} of {len(rows)} pings fell into the storm')
-        return {
-            'bridge.ping_storm.cpu': share,
-            'bridge.status.asked_hz': storm['asked_hz'],
-            'bridge.status.answered_hz': storm['answered_hz'],
-            **distribution('bridge.ping_storm_ms', [took * _MS for took in inside]),
-            **distribution('bridge.status_ms', [took * 1e-3 for took in storm['took_us']]),
-        }
 
     # ------------------------------------------------------------ engine
 

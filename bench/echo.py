@@ -1,12 +1,18 @@
-"""Owns the WebSocket floor: a server that sends back what it gets."""
+"""
+Owns the WebSocket floors: a server that sends back what it gets, or always the same.
+
+On the path ``/answers`` the first message of a connection is the answer to all of its messages.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 from websockets.asyncio.server import serve as listen
 from websockets.asyncio.server import ServerConnection
+from websockets.exceptions import ConnectionClosed
 
 from bench.worker import serve
 
@@ -15,8 +21,20 @@ _ready = threading.Event()
 
 
 async def _echo(connection: ServerConnection) -> None:
+    assert connection.request is not None
+    if connection.request.path == '/answers':
+        await _answer(connection)
+        return
     async for message in connection:
         await connection.send(message)
+
+
+async def _answer(connection: ServerConnection) -> None:
+    with contextlib.suppress(ConnectionClosed):  # askers leave without a close frame
+        answer = await connection.recv()
+        await connection.send(answer)
+        async for _ in connection:
+            await connection.send(answer)
 
 
 async def _listen() -> None:

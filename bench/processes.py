@@ -126,10 +126,16 @@ class Worker(Process):
 
     def begin(self, command: str, **arguments: object) -> None:
         """Start a command; :meth:`event` and :meth:`result` follow."""
+        self._write(json.dumps({'command': command, 'arguments': arguments}))
+
+    def end(self) -> None:
+        """Tell a command that waits for it that it shall end; :meth:`result` follows."""
+        self._write('end')
+
+    def _write(self, line: str) -> None:
         assert self.child.stdin is not None
-        line = json.dumps({'command': command, 'arguments': arguments}) + '\n'
         try:
-            self.child.stdin.write(line.encode())
+            self.child.stdin.write(f'{line}\n'.encode())
             self.child.stdin.flush()
         except OSError:
             raise BenchError(self.failure('takes no command')) from None

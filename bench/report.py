@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from bench.aims import added_ms, Aim
+from bench.aims import added_ms, Aim, status_core_us
 from bench.cases import BINDINGS, LONG_POINTS, RATES_HZ
 from bench.figures import Figures
 
@@ -58,9 +58,12 @@ def _actions(figures: Figures) -> Iterator[str]:
         (f'bridge: submit of {LONG_POINTS} points to accepted', 'bridge.long_action.accept_ms'),
         ('bridge: server feedback to agent', 'bridge.feedback_ms'),
         ('reference world: submit to accepted', 'reference.action.accept_ms'),
+        ('bridge: question about a session', 'bridge.question_quiet_ms'),
+        ('the same among 200 connections', 'bridge.question_crowd_ms'),
         ('bridge: ping of a moving agent', 'bridge.ping_alone_ms'),
-        ('the same beside questions about its session', 'bridge.ping_storm_ms'),
-        ('bridge: answer to such a question', 'bridge.status_ms'),
+        ('the same beside questions from ten', 'bridge.ping_storm_ms'),
+        ('floor: answer to one of ten, bare server', 'floor.status_ms'),
+        ('bridge: answer to one of ten', 'bridge.status_ms'),
     ):
         if f'{name}.p50' in figures:
             yield _row(label, [*_shares(figures, name), _percent(figures.spread(f'{name}.p50'))])
@@ -114,10 +117,16 @@ def _others(figures: Figures) -> Iterator[str]:
         ('bridge: core, neither robot nor client', 'bridge.idle_alone.cpu', 100.0, '.2f'),
         ('bridge: core, 500 Hz states, no client', 'bridge.idle_500.cpu', 100.0, '.2f'),
         ('bridge: core, while actions are submitted', 'bridge.action.cpu', 100.0, '.2f'),
+        ('bridge: core, one asks', 'bridge.question_quiet.cpu', 100.0, '.2f'),
+        ('the same among 200 connections', 'bridge.question_crowd.cpu', 100.0, '.2f'),
         ('bridge: core, a moving agent pings', 'bridge.ping_alone.cpu', 100.0, '.2f'),
-        ('the same beside questions about sessions', 'bridge.ping_storm.cpu', 100.0, '.2f'),
+        ('the same beside questions from ten', 'bridge.ping_storm.cpu', 100.0, '.2f'),
+        ('floor: core, questions from ten', 'floor.status.cpu', 100.0, '.2f'),
         ('questions asked per s', 'bridge.status.asked_hz', 1.0, '.0f'),
         ('questions answered per s', 'bridge.status.answered_hz', 1.0, '.0f'),
+        ('floor: questions answered per s', 'floor.status.answered_hz', 1.0, '.0f'),
+        ('pings beside them', 'bridge.ping_storm.pings', 1.0, '.0f'),
+        ('frames per s to 50 observers', 'bridge.crowd.frames_hz', 1.0, '.0f'),
         ('engine alone: submissions per s', 'engine.submissions_per_s', 1.0, '.0f'),
         ('engine alone: frames per s', 'engine.frames_per_s', 1.0, '.0f'),
     ):
@@ -154,3 +163,8 @@ def _ratios(figures: Figures) -> Iterator[str]:
         if above in figures and below in figures:
             rows = zip(figures.blocks(above), figures.blocks(below), strict=False)
             yield _row(label, [f'{median(a / b for a, b in rows if b):.2f} x'])
+    cores = status_core_us(figures)
+    if cores is not None:
+        floor, bridge = cores
+        told = f'{bridge:.0f} us over {floor:.0f} us'
+        yield _row('floor: core for one question of ten', [f'{bridge / floor:.2f} x'], told)

@@ -50,6 +50,8 @@ class Rig:
     :param floors: plain rclpy client and subscriber.
     :param agent: the agent.
     :param askers: connections that ask where sessions stand.
+    :param crowd: connections that are there.
+    :param echo: the WebSocket floor.
     :param idle: a bridge on a ROS domain where nobody else is.
     :param reference: the reference world, None where it is not installed.
     """
@@ -58,7 +60,9 @@ class Rig:
     floors: Worker
     agent: Worker
     askers: Worker
+    crowd: Worker
     engine: Worker
+    echo: Worker
     echo_url: str
     bridge: World
     idle: Process
@@ -139,13 +143,16 @@ def running_rig(folder: Path) -> Iterator[Rig]:
         found = start_reference(folder, token)
         if found is not None:
             reference = World(started(found[0]), found[1], token, 'proprio', 'move_to_pose')
+        echo = worker('echo')
         rig = Rig(
             peer,
             worker('floors'),
             worker('agent'),
             worker('askers'),
+            worker('crowd'),
             worker('engine_alone'),
-            worker('echo').call('url'),
+            echo,
+            echo.call('url'),
             World(bridge, url, token, 'joints', 'follow_joint_trajectory'),
             idle,
             reference,

@@ -7,6 +7,7 @@ none outlives the bench.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 import json
 import os
@@ -31,6 +32,17 @@ def tell(event: str, value: object = None) -> None:
     channel = _open_channel()
     channel.write(json.dumps({'event': event, 'value': value}) + '\n')
     channel.flush()
+
+
+async def told() -> None:
+    """Wait, while a command runs, until the bench says that it shall end."""
+    loop, news = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), news.set)
+    try:
+        await news.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    sys.stdin.readline()
 
 
 def serve(commands: Mapping[str, Callable[..., Any]]) -> None:

@@ -36,7 +36,7 @@ from awp_ros_bridge.wire import codec
 _log = logging.getLogger(__name__)
 
 _PUMP_AT_ONCE = 128
-_READ_AT_ONCE = 8
+_READ_AT_ONCE = 4  # of one connection, before others have their turn
 _LARGE_BYTES = 4096  # reading costs time by the size: so much counts as one more message
 _MAX_REASON_BYTES = 123
 _MAX_UNSENT_BYTES = 1
