@@ -61,7 +61,7 @@ class Notes:
         self._write({
             'held': gateway.health()['held'],
             'goals': len(gateway.goals),
-            'cancels': sum(c.outstanding for c in gateway._cancellers.values()),
+            'cancels': sum(c.outstanding for c in gateway._stopping._cancellers.values()),
             'engine_goals': len(kernel.goals),
             'actions': sum(len(s.actions) for s in kernel.sessions.values()),
             'replay': sum(len(s.log) for s in kernel.sessions.values()),

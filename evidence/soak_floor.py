@@ -1,8 +1,8 @@
 """
-Owns the floor of the soak: goals without a bridge, on a server of their own that is as old.
+Owns the floor of the soak: goals without a bridge, on a server that never has many.
 
-A server that retains results sends the list of all of them with every status, and grows slower
-with it. The floor speaks to its services directly and hears that list unread, as the bridge does.
+What the floor changes in the course of a run is the machine, not the bridge nor a growing server.
+It speaks to the services of the server directly and hears its status unread, as the bridge does.
 """
 
 from __future__ import annotations

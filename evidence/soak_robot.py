@@ -1,7 +1,8 @@
 """
 Owns the robot of the soak: an action server that does what the goal's first position says.
 
-Zero ends at once, above zero runs until it is cancelled, below zero is refused.
+Zero ends at once, above zero runs until it is cancelled, below zero is refused. The second
+position numbers the goals that end at once: when each came and ended is noted.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from bench.worker import serve
 
 JOINTS = ['joint_1', 'joint_2']
 ARM, FLOOR = 'arm/follow_joint_trajectory', 'floor/follow_joint_trajectory'
+NUMBER_RAD = 1e-6  # the second position of goal 1
+FLOOR_RETAIN_S = 1.0  # a server without a history: it does not grow slower
 STATES_HZ = 200.0
 SAFETY_EVERY = 20
 
@@ -45,11 +48,13 @@ class SoakRobot:
             'execute_callback': self._execute,
             'goal_callback': self._on_goal,
             'cancel_callback': self._on_cancel,
-            'result_timeout': retain_s,
         }
         self._servers: list[Any] = [
-            ActionServer(node, FollowJointTrajectory, name, **callbacks) for name in (ARM, FLOOR)
+            ActionServer(node, FollowJointTrajectory, name, result_timeout=kept_s, **callbacks)
+            for name, kept_s in ((ARM, retain_s), (FLOOR, FLOOR_RETAIN_S))
         ]
+        self._came_ns: dict[int, int] = {}
+        self._spans: list[tuple[int, int, int]] = []
         self._states = node.create_publisher(JointState, 'joint_states', 10)
         self._e_stop = node.create_publisher(Bool, 'safety/e_stop', 10)
         self._executor = make_executor(node)
@@ -57,11 +62,13 @@ class SoakRobot:
         for work in (self._spin, self._publish):
             threading.Thread(target=work, daemon=True).start()
 
-    def started(self) -> bool:
-        """Tell that it runs."""
-        return True
+    def spans(self) -> list[tuple[int, int, int]]:
+        """Return number, begin and end (steady ns) of the goals that ended since last asked."""
+        spans, self._spans = self._spans, []
+        return spans
 
     def _on_goal(self, goal: Any) -> GoalResponse:
+        self._came_ns[_number(goal)] = time.monotonic_ns()
         is_wanted = goal.trajectory.points[0].positions[0] >= 0.0
         return GoalResponse.ACCEPT if is_wanted else GoalResponse.REJECT
 
@@ -72,12 +79,16 @@ class SoakRobot:
         return CancelResponse.ACCEPT
 
     async def _execute(self, handle: Any) -> Any:
+        number = _number(handle.request)
         if handle.request.trajectory.points[0].positions[0] > 0.0:
             done = self._waiting[bytes(handle.goal_id.uuid)] = Future()
             await done
             handle.canceled()
         else:
             handle.succeed()
+        came_ns = self._came_ns.pop(number, 0)
+        if number:
+            self._spans.append((number, came_ns, time.monotonic_ns()))
         return FollowJointTrajectory.Result()
 
     def _spin(self) -> None:
@@ -98,11 +109,15 @@ class SoakRobot:
             time.sleep(1.0 / STATES_HZ)
 
 
+def _number(goal: Any) -> int:
+    return round(float(goal.trajectory.points[0].positions[1]) / NUMBER_RAD)
+
+
 def main() -> None:
     """Run until the pipe of the commands closes; the argument is how long results are kept."""
     sys.setswitchinterval(0.0002)
     robot = SoakRobot(float(sys.argv[1]))
-    serve({'started': robot.started})
+    serve({'spans': robot.spans})
 
 
 if __name__ == '__main__':
