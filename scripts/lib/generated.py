@@ -8,7 +8,7 @@ from pathlib import Path
 import sys
 from typing import Any
 
-from measured import inlined, reaction_table
+from measured import inlined, reaction_table, soak_table
 from observation_pages import conversion_table, encoder_pages, encoder_table, known_table
 
 from awp_ros_bridge.engine.transitions import RULES
@@ -143,6 +143,7 @@ PARTS = {
         'diagram': lambda: f'```mermaid\n{mermaid()}\n```',
         'rules': rules_table,
     },
+    REPOSITORY / 'docs' / 'performance.md': {'soak': soak_table},
     REPOSITORY / 'docs' / 'safety' / 'hazards.md': {},
 }
 

@@ -1,4 +1,4 @@
-"""Owns the measured times that documents quote: they come from docs/conformance alone."""
+"""Owns the measured numbers that documents quote: they come from docs/conformance alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KEPT = REPOSITORY / 'docs' / 'conformance' / 'reaction_times.json'
+SOAKED = REPOSITORY / 'docs' / 'conformance' / 'soak.json'
 sys.path.insert(0, str(REPOSITORY))
 
 from evidence.measures import MEASURES  # noqa: E402
@@ -52,6 +53,41 @@ def reaction_table() -> str:
         )
         rows.append(f'| {MEASURES[name].title} | {(idle or loaded)["n"]} | {pairs} | {text} |')
     return '\n'.join(rows)
+
+
+def soak_table() -> str:
+    """Return the table of the soak, a column for each retention."""
+    body = json.loads(SOAKED.read_text(encoding='utf-8'))
+    bounds, runs = body['configuration'], body['conditions']
+
+    def row(title: str, *keys: str, bound: str = '') -> str:
+        told = (' to '.join(f'{run[key]:,}' for key in keys) for run in runs.values())
+        return f'| {title} | {" | ".join(told)} | {bound} |'
+
+    def grown(title: str, name: str, bounded: tuple[str, ...] = ()) -> list[str]:
+        found = []
+        for which, times in (('median', 'median_times'), ('p95', 'p95_times')):
+            keys = [f'{name}_{which}_{when}_ms' for when in ('first', 'last')]
+            bound = f'{bounds[times]} times' if which in bounded else ''
+            found.append(row(f'{title}, {which}, ms', *keys, bound=bound))
+        return found
+
+    held = [f'{run["held"]["held"] + run["held"]["engine_goals"]}' for run in runs.values()]
+    return '\n'.join(
+        [
+            f'| goals 501 to 1,000, to the last 500 | {" | ".join(runs)} | bound |',
+            f'| --- |{" ---: |" * len(runs)} --- |',
+            *grown('the bridge\'s own share', 'own', ('median', 'p95')),
+            *grown('the server\'s share', 'server'),
+            *grown('submission to `completed`', 'latency'),
+            *grown('floor', 'floor'),
+            row('memory after goal 1,000, kB more', 'growth_kb', bound=f'{bounds["growth_kb"]:,}'),
+            f'| held at the end | {" | ".join(held)} | 0 |',
+            row('goals that succeeded', 'goals'),
+            row('goals that were refused or cancelled', 'refused_or_cancelled'),
+            row('ended otherwise, on a busy machine', 'disturbed', bound='1 %'),
+        ]
+    )
 
 
 def inlined(text: str) -> str:
