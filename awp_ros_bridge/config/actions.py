@@ -84,7 +84,8 @@ class ActionConfig(StrictModel):
     True: only the bridge's own goals, by their ids, unless the server does not answer."""
     downstream: Items[RosName] = ()
     """Action servers that a planner behind ros_action drives the robot with. All their goals are
-    cancelled when the planner's goal has not ended downstream_after_ms after its cancel."""
+    cancelled when the planner's goal has not ended downstream_after_ms after its cancel. While one
+    of them cannot be reached the action type is not available."""
     downstream_after_ms: Annotated[int, Field(ge=50, le=10_000)] = 500
     """How long a planner gets to obey a cancel before what it drives is cancelled."""
     options: Json = Field(default_factory=dict)

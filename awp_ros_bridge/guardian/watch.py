@@ -87,8 +87,8 @@ class Watch:
         self._thread = RosThread('guardian', self._on_fatal)
         plans = stop_plans(config)
         resolve = self._node.resolve_topic_name
-        names = {resolve(s): s for plan in plans.values() for s in plan.servers}
-        self.servers = sorted(names)
+        names = {resolve(s): s for plan in plans.values() for s in plan.all_servers}
+        self.servers = sorted({resolve(s) for plan in plans.values() for s in plan.servers})
         lease_ns = config.safety.lease_ms * MS
         self._wards = Wards(digest_of(self.servers, config.safety.lease_ms), lease_ns)
         actuators = StopActuators(self._node, self._thread, plans, answer_ns=ANSWER_NS)

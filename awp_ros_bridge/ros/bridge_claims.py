@@ -2,13 +2,16 @@
 Owns the question whether a living bridge pursues a goal: its beats say so; goals thread.
 
 Bridges share a robot under different names, so every topic of beats in the graph is heard, for as
-long as the question stands.
+long as the question stands. A bridge that the graph shows and that is not heard may claim it yet:
+on a slow machine seconds pass until its beats find their way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 import logging
+import time
 from typing import Any
 
 from rclpy.node import Node
@@ -22,6 +25,7 @@ _LOG = logging.getLogger(__name__)
 
 LOOK_NS = 200 * MS
 LOOKS = 25  # longer than a claim is waited for
+SILENT_NS = 1_000 * MS  # a bridge that beats no more is not heard
 _TYPE = 'std_msgs/msg/String'
 
 
@@ -43,7 +47,9 @@ class BridgeClaims:
         self._thread = thread
         self._instance = instance
         self._on_claim = on_claim
+        self._own_topic = node.resolve_topic_name(f'~/{BEAT_TOPIC}')
         self._readers: dict[str, TopicReader] = {}
+        self._heard_ns: dict[str, dict[str, int]] = {}  # by topic and instance
         self._looks = 0
 
     def listen(self) -> None:
@@ -53,6 +59,15 @@ class BridgeClaims:
         if not is_listening:
             self._look()
 
+    def unheard(self) -> int:
+        """Count the other bridges in the graph whose beats are not heard."""
+        oldest_ns = time.monotonic_ns() - SILENT_NS
+        count = 0
+        for topic, heard in self._heard_ns.items():
+            others = self._node.count_publishers(topic) - (topic == self._own_topic)
+            count += max(0, others - sum(at_ns >= oldest_ns for at_ns in heard.values()))
+        return count
+
     def _look(self) -> None:
         self._looks -= 1
         if self._looks <= 0:
@@ -61,9 +76,9 @@ class BridgeClaims:
         topics: Any = self._node.get_topic_names_and_types()
         for topic, types in topics:
             if topic.endswith(f'/{BEAT_TOPIC}') and _TYPE in types and topic not in self._readers:
-                reader = TopicReader(
-                    self._node, self._thread, topic, String, self._on_beat, depth=10
-                )
+                self._heard_ns[topic] = {}
+                take = partial(self._on_beat, topic)
+                reader = TopicReader(self._node, self._thread, topic, String, take, depth=10)
                 self._readers[topic] = reader
                 reader.start()
         self._thread.call_later(LOOK_NS, self._look)
@@ -72,12 +87,15 @@ class BridgeClaims:
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
+        self._heard_ns.clear()
 
-    def _on_beat(self, data: bytes) -> None:
+    def _on_beat(self, topic: str, data: bytes) -> None:
         try:
             beat = Beat.from_bytes(data)
         except WordsUnreadable as error:
             _LOG.debug('a beat cannot be understood: %s', error)
             return
         if beat.instance != self._instance and beat.kind is Kind.BEAT:
+            if topic in self._heard_ns:
+                self._heard_ns[topic][beat.instance] = time.monotonic_ns()
             self._on_claim(goal.goal_id for goal in beat.goals)

@@ -52,7 +52,8 @@ class GoalDesk:
     Takes goals on the goals thread and gives them to who knows their kind.
 
     :param canceller: sends cancels from the goals thread.
-    :param stopper: sends cancels from the safety thread; a server it does not reach is not there.
+    :param stopper: sends cancels from the safety thread, to what a planner drives too. A server
+        that one of the two does not reach is not there.
     :param guard: told which goals are under way, here and on the servers; asked what it reaches.
     """
 
@@ -71,6 +72,7 @@ class GoalDesk:
     ) -> None:
         self._post = post
         self._plans = plans
+        self._canceller = canceller
         self._stopper = stopper
         self._guard = guard
         self._goals = goals
@@ -162,11 +164,26 @@ class GoalDesk:
         if server in self._missing_types:
             return self._missing_types[server]
         if kind == 'action':
-            ready = self._links[server].is_ready() and self._stopper.is_ready(server)
             noun = 'action server'
-            why = self._doubts.ask_again(server) or self._guard.unreached(server)
+            ready = self._links[server].is_ready() and self._is_reached(server)
+            doubt = self._doubts.ask_again(server)
+            why = doubt or self._guard.unreached(server) or self._missing_below(server)
             if ready and why is not None:
                 return why
         else:
             ready, noun = self._clients[server].service_is_ready(), 'service'
         return None if ready else f'{noun} {server} is not available'
+
+    def _is_reached(self, server: str) -> bool:
+        """Tell whether cancels would arrive, whichever thread sends them."""
+        return self._canceller.is_ready(server) and self._stopper.is_ready(server)
+
+    def _missing_below(self, server: str) -> str | None:
+        """Return what a planner drives and could not be stopped, None where all could."""
+        below = (s for p in self._plans.values() if p.server == server for s in p.downstream)
+        for each in below:
+            if not self._stopper.is_ready(each):
+                return f'action server {each}, which {server} drives, is not available'
+            if (why := self._guard.unreached(each)) is not None:
+                return f'{why}; {server} drives the robot with it'
+        return None

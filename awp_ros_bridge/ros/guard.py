@@ -62,8 +62,10 @@ class Guard:
 
     def start(self, main: Node, safety: Node) -> None:
         """Create the topics; before the threads start."""
-        names = self._names = {name: main.resolve_topic_name(name) for name in self._bodies}
+        names = {name: main.resolve_topic_name(name) for name in self._bodies}
         digest = digest_of(names.values(), self._config.safety.lease_ms)
+        below = (s for action in self._config.actions.values() for s in action.downstream)
+        self._names = names | {name: main.resolve_topic_name(name) for name in below}
         beat, notice, alive = (
             main.resolve_topic_name(f'~/{topic}')
             for topic in (BEAT_TOPIC, NOTICE_TOPIC, ALIVE_TOPIC)
@@ -96,7 +98,7 @@ class Guard:
             blocks=self._config.safety.foreign_goals == 'block',
         )
         claims = BridgeClaims(node, self._goals_thread, self.marks.instance, others.claim)
-        others.on_earlier = claims.listen
+        others.on_earlier, others.unheard = claims.listen, claims.unheard
         self._goals_thread.post(claims.listen)  # living bridges are met before goals are judged
         others.start(links)
 

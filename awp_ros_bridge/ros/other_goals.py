@@ -29,6 +29,9 @@ FOREIGN = 'foreign_goal'
 EARLIER = 'earlier_goal'
 
 CLAIM_NS = 2_000 * MS  # how long a living bridge has to claim a goal of a bridge
+UNHEARD_NS = 25_000 * MS  # the same while the graph shows one unheard: a killed one for 20 s
+MEET_NS = 25_000 * MS  # from a status to the services of its server, else it is gone
+LOOK_NS = 200 * MS
 OFFSPRING_NS = 300 * MS  # how much later than our goal its offspring may end
 ASK_NS = 2_000 * MS  # how often the server is asked again whether the goal has ended
 
@@ -39,6 +42,9 @@ class _Other:
     One goal that is not ours.
 
     :param is_earlier: True for a goal of a bridge that nobody has claimed.
+    :param is_met: the services of its server were found.
+    :param looks: how often they were not.
+    :param is_doubted: a bridge that is not heard may claim it yet; that was said.
     :param ended: the question that the server answers when the goal has ended.
     """
 
@@ -46,6 +52,9 @@ class _Other:
     server: str
     is_earlier: bool
     is_shown: bool = False
+    is_doubted: bool = False
+    is_met: bool = False
+    looks: int = 0
     ended: Pending | None = None
     waits: list[Deadline] = field(default_factory=list)
 
@@ -74,6 +83,8 @@ class OtherGoals:
     :param bodies: embodiments by server.
     :param blocks: False reports foreign goals only.
     :param cancel: sends one cancel.
+    :ivar on_earlier: told to listen to other bridges, for a while.
+    :ivar unheard: counts the bridges in the graph whose beats are not heard.
     """
 
     def __init__(
@@ -98,6 +109,7 @@ class OtherGoals:
         self._others: dict[bytes, _Other] = {}
         self._engaged: dict[tuple[str, str], str] = {}
         self.on_earlier: Callable[[], None] = lambda: None
+        self.unheard: Callable[[], int] = lambda: 0
 
     def start(self, links: Mapping[str, ActionLink]) -> None:
         """Begin to look at what the servers say of their goals."""
@@ -134,7 +146,7 @@ class OtherGoals:
         self._ask(other)
         if other.is_earlier:
             _LOG.warning('%s is of a bridge, and not of this one', other.name)
-            other.waits.append(self._thread.call_later(CLAIM_NS, partial(self._end, other)))
+            self._look_later(other, CLAIM_NS, UNHEARD_NS - CLAIM_NS)
             self.on_earlier()
         self._judge(other)
 
@@ -143,12 +155,18 @@ class OtherGoals:
         if other.ended is not None:
             other.ended.drop()
         link = self._links[other.server]
-        if not link.is_ready():  # the server is gone, and what it did with it
-            self._forget(other)
+        after_ns = ASK_NS
+        if link.is_ready():
+            other.is_met = True
+            other.ended = link.request_result(other.uuid, lambda *said: self._forget(other))
+        elif other.is_met or other.looks > MEET_NS // LOOK_NS:
+            self._forget(other)  # the server is gone, and what it did with it
             return
-        other.ended = link.request_result(other.uuid, lambda status, result: self._forget(other))
+        else:  # its status was heard before its services were found
+            other.looks += 1
+            after_ns = LOOK_NS
         other.waits = [w for w in other.waits if not w.is_cancelled]
-        other.waits.append(self._thread.call_later(ASK_NS, partial(self._ask_again, other)))
+        other.waits.append(self._thread.call_later(after_ns, partial(self._ask_again, other)))
 
     def _ask_again(self, other: _Other) -> None:
         if self._others.get(other.uuid) is other:
@@ -182,9 +200,25 @@ class OtherGoals:
     def _live(self, embodiment: str) -> list[LiveGoal]:
         return [goal for goal in self._goals.of(embodiment) if goal.is_cancellable]
 
-    def _end(self, other: _Other) -> None:
+    def _look_later(self, other: _Other, after_ns: int, left_ns: int) -> None:
+        wait = self._thread.call_later(after_ns, partial(self._claim_is_over, other, left_ns))
+        other.waits.append(wait)
+
+    def _claim_is_over(self, other: _Other, left_ns: int) -> None:
+        """Cancel a goal that nobody claims, once every bridge in the graph was heard."""
         if self._others.get(other.uuid) is not other or not other.is_earlier:
             return
+        unheard = self.unheard()
+        if not unheard or left_ns <= 0:
+            self._end(other)
+            return
+        if not other.is_doubted:
+            other.is_doubted = True
+            _LOG.warning('%s may be of %d bridges that are not heard yet', other.name, unheard)
+        self.on_earlier()
+        self._look_later(other, LOOK_NS, left_ns - LOOK_NS)
+
+    def _end(self, other: _Other) -> None:
         _LOG.warning('%s was left by an earlier bridge: cancelling it', other.name)
         embodiment = self._bodies[other.server][0]
         goal_id = other.uuid.hex()

@@ -21,6 +21,7 @@ class ActionPlan:
     One action type of one embodiment, as the goals thread handles it.
 
     :param server: name of the action server or service, empty for a built-in.
+    :param downstream: action servers that the server drives the robot with.
     :param stale_ns: silence after which the embodiment's topic or the feedback proves a loss.
     """
 
@@ -33,6 +34,7 @@ class ActionPlan:
     abort_ns: int
     duration_ns: int | None
     stale_ns: int
+    downstream: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -58,5 +60,6 @@ def action_plans(config: BridgeConfig, adapters: Adapters) -> dict[Key, ActionPl
             abort_ns=action.max_abort_ms * MS,
             duration_ns=None if action.max_duration_ms is None else action.max_duration_ms * MS,
             stale_ns=stale_ns,
+            downstream=action.downstream,
         )
     return plans

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 import os
 from pathlib import Path
@@ -42,7 +42,9 @@ from processes import (
 )
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import move, PRIMITIVE, PTP, send_moves
+from sim_robot_goals import HOME, move, PRIMITIVE, PTP, send_moves, TRAJECTORY
+
+from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
 Record = Any
 IS_OFF = os.environ.get('GUARDIAN') == 'off'
@@ -50,6 +52,10 @@ LEASE_MS = 300
 MORE_MS = 100
 LOST_MS = 1000
 END_S = 8.0
+LONG = {
+    'joint_names': list(ARM_JOINTS),
+    'points': [{'positions_rad': [*HOME[:-1], HOME[-1] + 0.9], 'time_from_start_ms': 6000}],
+}
 
 
 @pytest.fixture(scope='module')
@@ -123,6 +129,15 @@ async def cancelled_ms(tap: RobotTap, since_ns: int) -> float:
     return (min(tap.cancels.values()) - since_ns) * 1e-6
 
 
+async def stopped_ms(tap: RobotTap, since_ns: int) -> float:
+    """Return when the robot's server began to cancel, in ms; that it did in time is asserted."""
+    await asyncio.sleep((LEASE_MS + MORE_MS) * 1e-3)
+    with suppress(AssertionError):  # a late one has its time judged
+        await until(lambda: tap.cancels, 0.3)
+    assert tap.cancels, 'nobody cancels: the goal goes on'
+    return await cancelled_ms(tap, since_ns)
+
+
 async def stays_at_rest(tap: RobotTap, span_s: float) -> None:
     """Watch that the arm does not move for a while."""
     taken, ends_s = tap.taken(), time.monotonic() + span_s
@@ -142,13 +157,43 @@ def test_a_bridge_that_is_killed_mid_motion_leaves_an_arm_at_rest(
         async with going(cell, tap):
             cell.bridge.kill()
             killed_ns = time.monotonic_ns()
-            took_ms = await cancelled_ms(tap, killed_ns)
+            took_ms = await stopped_ms(tap, killed_ns)
             await stays_at_rest(tap, 0.5)
             return took_ms
 
     took_ms = run(play())
     record_testsuite_property('guardian_bridge_killed_to_cancel_ms', round(took_ms, 1))
     assert took_ms <= LEASE_MS + MORE_MS
+
+
+@pytest.mark.skipif(IS_OFF, reason='its own bridge has no guardian')
+def test_without_a_guardian_the_goal_of_a_killed_bridge_goes_on(
+    folder: Path, robot: StartedProcess, tap: RobotTap
+) -> None:
+    """What the test above would find: it can fail, by its own judgement."""
+    name = 'unguarded'
+    with nothing_left():
+        bridge = BridgeProcess(folder, name, SIM_ARM, arguments=['--guardian', 'off'])
+        bridge.wait_ready()
+        cell = Cell(robot, bridge, folder)
+        run(cell.warm_up())
+        tap.cancels.clear()
+
+        async def play() -> None:
+            async with await cell.agent() as agent:
+                await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
+                agent.beat()
+                await may_move(agent)
+                go = partial(agent.submit, 'go', 'follow_joint_trajectory', LONG)
+                await as_soon_as_possible(go)
+                await until(lambda: tap.is_moving, what='the arm moving')
+                bridge.kill()
+                with pytest.raises(AssertionError, match='the goal goes on'):
+                    await stopped_ms(tap, time.monotonic_ns())
+                assert tap.running(TRAJECTORY) == 1
+                assert tap.is_moving
+
+        run(play())
 
 
 def test_a_bridge_that_is_stopped_is_dead_and_does_not_move_the_arm_when_it_wakes(

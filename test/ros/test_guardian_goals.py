@@ -44,7 +44,8 @@ from std_msgs.msg import String
 from test_msgs.action import Fibonacci
 from unique_identifier_msgs.msg import UUID
 
-from awp_ros_bridge.engine.inputs import AvailabilityChanged
+from awp_ros_bridge.engine.inputs import AvailabilityChanged, SafetyChanged
+from awp_ros_bridge.ros import other_goals
 from awp_ros_bridge.ros.goal_marks import BRIDGE
 from awp_ros_bridge.ros.guardian_words import (
     Alive,
@@ -180,6 +181,39 @@ def test_a_second_bridge_leaves_the_goals_of_a_living_one_alone(
         second.kill()
 
 
+def test_a_bridge_that_the_graph_shows_may_take_longer_to_be_heard_and_keeps_its_goal(
+    ros_domain_id: int, peer: RosPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(other_goals, 'CLAIM_NS', 500_000_000)
+    other = FakeBridge(peer, 'another_bridge')
+    uuid = bytes.fromhex(f'{BRIDGE}f00dcafe') + b'\x03' * 8
+    with FakeRobot(ros_domain_id) as fake, rigged(rig_config()) as rig:
+        rig.ready()
+        client = ActionClient(peer.node, Fibonacci, 'arm/move')
+        peer.wait_until(client.server_is_ready, 10.0, 'the server')
+        sent = client.send_goal_async(Fibonacci.Goal(order=3), goal_uuid=UUID(uuid=list(uuid)))
+        assert peer.wait_for(sent).accepted
+        rig.wait(SafetyChanged, input_name='earlier_goal', engaged=True)
+        peer.turn_for(1.5)
+        assert not fake.seen.cancels
+
+        def claimed() -> bool:
+            other.beat(GuardedGoal(uuid.hex(), '/arm/move', True))
+            peer.turn_for(0.05)
+            return bool(rig.all(SafetyChanged, input_name='earlier_goal', engaged=False))
+
+        peer.wait_until(claimed, 5.0, 'the claim')
+        rig.clear()
+        fake.end(uuid.hex(), 'succeed')
+        other.close(peer)
+        late = client.send_goal_async(
+            Fibonacci.Goal(order=3), goal_uuid=UUID(uuid=[*uuid[:-1], 4])
+        )
+        assert peer.wait_for(late).accepted
+        eventually(lambda: fake.seen.cancels, 'the cancel of what nobody can claim')
+        client.destroy()
+
+
 @pytest.mark.parametrize('rule', ['block', 'allow'])
 def test_a_goal_of_others_is_reported_and_blocks_until_it_ends_where_configured(
     folder: Path, robot: StartedProcess, tap: RobotTap, peer: RosPeer, rule: str
@@ -260,11 +294,13 @@ def test_namespace_and_remappings_hold_for_the_guardian_too(
 class FakeBridge:
     """Beats like a bridge, until it does not."""
 
-    def __init__(self, peer: RosPeer) -> None:
-        self._publisher = peer.node.create_publisher(
-            String, f'awp_ros_bridge/{BEAT_TOPIC}', BEAT_QOS
-        )
+    def __init__(self, peer: RosPeer, name: str = 'awp_ros_bridge') -> None:
+        self._publisher = peer.node.create_publisher(String, f'{name}/{BEAT_TOPIC}', BEAT_QOS)
         self.seq = 0
+
+    def close(self, peer: RosPeer) -> None:
+        """Leave the graph."""
+        peer.node.destroy_publisher(self._publisher)
 
     def beat(self, *goals: GuardedGoal) -> None:
         self.seq += 1
@@ -359,8 +395,9 @@ def test_a_goal_that_the_server_has_not_answered_yet_is_cancelled_when_it_has(
 def test_nothing_is_sent_to_a_server_that_the_guardian_does_not_reach(
     ros_domain_id: int, peer: RosPeer
 ) -> None:
-    config = rig_config(more={'guardian': 'required'})
-    with FakeRobot(ros_domain_id), rigged(config) as rig:
+    planned = {'downstream': ['below']}
+    config = rig_config(move=planned, more={'guardian': 'required'})
+    with FakeRobot(ros_domain_id), FakeRobot(ros_domain_id, 'below'), rigged(config) as rig:
         topic = f'{rig.gateway.node.get_fully_qualified_name()}/{ALIVE_TOPIC}'
         publisher = peer.node.create_publisher(String, topic, ALIVE_QOS)
         guarded = {rig.gateway.guard.marks.instance: Guarded(1, 0)}
@@ -380,6 +417,10 @@ def test_nothing_is_sent_to_a_server_that_the_guardian_does_not_reach(
             return is_refused and rig.gateway.gate.is_open('arm')
 
         peer.wait_until(refused, 10.0, 'the refusal, with the gate open')
+        far = 'the guardian has not reached action server below yet; arm/move drives'
+        peer.wait_until(
+            lambda: said('/below', available=False, detail=far), 10.0, 'the next refusal'
+        )
         peer.wait_until(lambda: said('/else', available=True, detail=''), 10.0, 'the server')
         peer.node.destroy_publisher(publisher)
 

@@ -8,13 +8,21 @@ from typing import Any
 import pytest
 
 from awp_ros_bridge.engine.inputs import Meaning
-from awp_ros_bridge.ros import guardian_beats, guardian_input
+from awp_ros_bridge.ros import bridge_claims, guardian_beats, guardian_input
+from awp_ros_bridge.ros.bridge_claims import BridgeClaims, LOOK_NS, SILENT_NS
 from awp_ros_bridge.ros.goal_marks import BRIDGE, GoalMarks
 from awp_ros_bridge.ros.guardian_beats import GOODBYE_NS, GuardianBeats, IDLE_TURN_NS, UNANSWERED_S
 from awp_ros_bridge.ros.guardian_input import GuardianInput
-from awp_ros_bridge.ros.guardian_words import Alive, Beat, Guarded, Kind, LOST_NS
+from awp_ros_bridge.ros.guardian_words import (
+    Alive,
+    Beat,
+    Guarded,
+    GuardedGoal,
+    Kind,
+    LOST_NS,
+)
 from awp_ros_bridge.ros.live_goals import LiveGoal, LiveGoals
-from awp_ros_bridge.ros.other_goals import CLAIM_NS, OtherGoals
+from awp_ros_bridge.ros.other_goals import CLAIM_NS, MEET_NS, OtherGoals, UNHEARD_NS
 from awp_ros_bridge.ros.runtime import Deadline
 
 MS = 1_000_000
@@ -80,7 +88,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in (guardian_beats, guardian_input):
+    for module in (bridge_claims, guardian_beats, guardian_input):
         monkeypatch.setattr(module, 'time', made)
     return made
 
@@ -458,6 +466,8 @@ class Others:
             blocks=blocks,
         )
         self.others.on_earlier = self._ask
+        self.unheard = 0
+        self.others.unheard = lambda: self.unheard
         self.others.start({'server': self.link})  # type: ignore[dict-item]
 
     def _ask(self) -> None:
@@ -499,6 +509,104 @@ def test_a_goal_that_a_living_bridge_claims_is_foreign(others: Others) -> None:
     assert others.cancelled == []
 
 
+def test_a_goal_is_left_alone_while_a_bridge_in_the_graph_is_not_heard(others: Others) -> None:
+    others.unheard = 1
+    others.link.tell(EARLIER)
+    others.clock.run(3 * CLAIM_NS // MS)
+    assert others.cancelled == []
+    assert others.names == {'earlier_goal'}  # nothing moves meanwhile
+    assert others.asked > 1  # it is listened for all the time
+    others.unheard = 0
+    others.others.claim([EARLIER.hex()])
+    others.clock.run(2 * CLAIM_NS // MS)
+    assert others.cancelled == []
+    assert others.names == {'foreign_goal'}
+
+
+def test_a_goal_that_the_last_bridge_to_be_heard_does_not_claim_is_cancelled(
+    others: Others,
+) -> None:
+    others.unheard = 1
+    others.link.tell(EARLIER)
+    others.clock.run(2 * CLAIM_NS // MS)
+    others.unheard = 0
+    others.clock.run(300)
+    assert others.cancelled == [EARLIER.hex()]
+
+
+def test_a_bridge_that_is_never_heard_is_waited_for_as_long_as_the_graph_keeps_the_dead(
+    others: Others,
+) -> None:
+    others.unheard = 1
+    others.link.tell(EARLIER)
+    others.clock.run(UNHEARD_NS // MS - 300)
+    assert others.cancelled == []
+    others.clock.run(600)
+    assert others.cancelled == [EARLIER.hex()]
+
+
+class Reader:
+    """A reader that the test hands messages to."""
+
+    def __init__(self, node: Graph, thread: Thread, topic: str, *rest: Any, depth: int) -> None:
+        self.take: Callable[[bytes], None] = rest[1]
+        node.readers[topic] = self
+
+    def start(self) -> None:
+        """Begin."""
+
+    def close(self) -> None:
+        """End."""
+
+
+class Graph:
+    """A node that sees topics of beats, each with a number of publishers."""
+
+    def __init__(self) -> None:
+        self.publishers = {'/own/guardian/beat': 1}
+        self.readers: dict[str, Reader] = {}
+
+    def resolve_topic_name(self, name: str) -> str:
+        return name.replace('~', '/own')
+
+    def get_topic_names_and_types(self) -> list[tuple[str, list[str]]]:
+        return [(topic, ['std_msgs/msg/String']) for topic in self.publishers]
+
+    def count_publishers(self, topic: str) -> int:
+        return self.publishers[topic]
+
+
+def test_a_bridge_is_unheard_from_when_the_graph_shows_it_until_it_beats_and_when_it_hangs(
+    clock: Clock, thread: Thread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_claims, 'TopicReader', Reader)
+    graph, claimed = Graph(), []
+
+    def beat(instance: str, topic: str = '/other/guardian/beat') -> None:
+        goals = (GuardedGoal(f'{instance}{24 * "0"}', 'server', True),)
+        graph.readers[topic].take(Beat(instance, 1, Kind.BEAT, '', 0, goals).to_bytes())
+
+    claims = BridgeClaims(graph, thread, MINE, claimed.extend)  # type: ignore[arg-type]
+    claims.listen()
+    assert claims.unheard() == 0  # there is only this one, which claims nothing here
+    graph.publishers['/other/guardian/beat'] = 2
+    clock.run(LOOK_NS // MS + 1)
+    assert claims.unheard() == 2
+    beat(MINE, '/own/guardian/beat')
+    assert claimed == []
+    beat('bbbbbbbb')
+    assert claims.unheard() == 1
+    beat('cccccccc')
+    assert claims.unheard() == 0
+    assert [goal_id[:8] for goal_id in claimed] == ['bbbbbbbb', 'cccccccc']
+    clock.run(SILENT_NS // MS - 100)
+    beat('cccccccc')
+    clock.run(200)
+    assert claims.unheard() == 1
+    graph.publishers['/own/guardian/beat'] = 2  # one more of our own name
+    assert claims.unheard() == 2
+
+
 def test_a_foreign_goal_blocks_until_the_server_says_that_it_has_ended(others: Others) -> None:
     others.link.tell(FOREIGN)
     assert others.names == {'foreign_goal'}
@@ -513,6 +621,31 @@ def test_a_server_that_is_gone_blocks_nothing(others: Others) -> None:
     others.link.tell(FOREIGN)
     others.link.ready = False
     others.clock.run(2_100)
+    assert others.names == set()
+
+
+def test_a_goal_whose_server_is_not_found_yet_blocks_until_it_is_and_says_so(
+    others: Others,
+) -> None:
+    others.link.ready = False
+    others.link.tell(FOREIGN)  # the status came first, and comes only once
+    others.clock.run(5_000)
+    assert others.names == {'foreign_goal'}
+    others.link.ready = True
+    others.clock.run(300)
+    assert others.names == {'foreign_goal'}
+    others.link.answers[FOREIGN](4, None)
+    assert others.names == set()
+
+
+def test_a_server_that_is_never_found_blocks_as_long_as_the_graph_keeps_the_dead(
+    others: Others,
+) -> None:
+    others.link.ready = False
+    others.link.tell(FOREIGN)
+    others.clock.run(MEET_NS // MS - 500)
+    assert others.names == {'foreign_goal'}
+    others.clock.run(1_000)
     assert others.names == set()
 
 
