@@ -202,6 +202,97 @@ def _next_before_the_end(original: Any) -> Any:
     return advance
 
 
+def _no_waiting_for_claims(original: Any) -> Any:
+    """Take a bridge that is not heard yet for one that is gone."""
+    return lambda self, other, left_ns: original(self, other, 0)
+
+
+def _only_those_found(original: Any) -> Any:
+    """Forget a goal whose server has not been found yet."""
+
+    def ask(self: Any, other: Any) -> None:
+        if self._links[other.server].is_ready():
+            original(self, other)
+        else:
+            self._forget(other)
+
+    return ask
+
+
+def _no_latch(original: Any) -> Any:
+    """Let an input go as soon as the hardware does."""
+
+    def tell(self: Any, embodiment: str, told: Any, verdict: Any, stale: Any) -> None:
+        told.latched = None
+        original(self, embodiment, told, verdict, stale)
+        told.latched = None
+
+    return tell
+
+
+def _no_companion(original: Any) -> Any:
+    """Take what is latched for true, whether its driver lives or not."""
+
+    def stale(self: Any, now_ns: int) -> str | None:
+        return None if self._spec.companion is not None else original(self, now_ns)
+
+    return stale
+
+
+def _any_trip(original: Any) -> Any:
+    """Tell the first of several trips, not the hardest."""
+
+    def tripped(self: Any) -> Any:
+        found = (said for state in self._parts.values() for said in state.unsafe)
+        return next((said for said in found if said is not None), None)
+
+    return tripped
+
+
+def _look_once(original: Any) -> Any:
+    """Look for what stops until it is there, and never again."""
+
+    def look(self: Any) -> None:
+        if any(self._missing.values()):
+            original(self)
+
+    return look
+
+
+def _always_done(original: Any) -> Any:
+    """Take a behaviour that failed for one that did not."""
+
+    def finished(self: Any, ticket: int, *, ok: bool, detail: str) -> None:
+        original(self, ticket, ok=True, detail=detail)
+
+    return finished
+
+
+def _answers_count(original: Any) -> Any:
+    """Let every message keep the watchdog off, answers to heartbeats too."""
+
+    def heard(self: Any, session: Any) -> None:
+        original(self, session)
+        self.originated(session)
+
+    return heard
+
+
+def _for_ever(original: Any) -> Any:
+    """Let tokens live for as long as they may."""
+    return lambda self, session, expires_in_ms: original(self, session, 10**9)
+
+
+def _same_stamp_is_news(original: Any) -> Any:
+    """Take a transform that is repeated with its old stamp for a new one."""
+
+    def is_news(self: Any, at_ns: int, edges: Any) -> bool:
+        self._stamps = {}
+        return bool(original(self, at_ns, edges))
+
+    return is_news
+
+
 ENGINE = 'awp_ros_bridge.engine'
 ROS = 'awp_ros_bridge.ros'
 UNIT = 'test/unit'
@@ -278,6 +369,14 @@ MECHANISMS = (
         f'{UNIT}/test_guardian_bridge.py::test_a_thread_that_hangs_ends_the_beats',
     ),
     Mechanism(
+        'guardian of this robot',
+        'a guardian of another configuration counts as one',
+        'awp_ros_bridge.guardian.wards:Wards.problem_of',
+        'every bridge is its own',
+        _always(''),
+        f'{UNIT}/test_guardian_wards.py::test_a_bridge_with_other_servers_is_guarded_and_told',
+    ),
+    Mechanism(
         'announced goals',
         'a bridge that dies right after sending a goal leaves it running',
         f'{ROS}.guardian_beats:GuardianBeats.announce',
@@ -339,6 +438,15 @@ MECHANISMS = (
         f'{UNIT}/test_guardian_bridge.py::test_a_goal_that_a_living_bridge_claims_is_foreign',
     ),
     Mechanism(
+        'bridges not heard yet',
+        'on a slow machine, the goal of a bridge whose beats come late is cancelled',
+        f'{ROS}.other_goals:OtherGoals._claim_is_over',
+        'who was not heard within 2 s is gone',
+        _no_waiting_for_claims,
+        f'{UNIT}/test_guardian_bridge.py::'
+        'test_a_goal_is_left_alone_while_a_bridge_in_the_graph_is_not_heard',
+    ),
+    Mechanism(
         'foreign goals',
         'an agent moves a robot that somebody else moves',
         f'{ROS}.other_goals:OtherGoals._update',
@@ -348,6 +456,15 @@ MECHANISMS = (
         'test_a_foreign_goal_blocks_until_the_server_says_that_it_has_ended',
     ),
     Mechanism(
+        'goals heard of too early',
+        'a goal whose status is heard before its server is found goes unnoticed',
+        f'{ROS}.other_goals:OtherGoals._ask',
+        'a server that is not found is gone',
+        _only_those_found,
+        f'{UNIT}/test_guardian_bridge.py::'
+        'test_a_goal_whose_server_is_not_found_yet_blocks_until_it_is_and_says_so',
+    ),
+    Mechanism(
         'freshness',
         'an input that fell silent, or was never heard, permits motion',
         f'{ROS}.input_judge:InputJudge.stale',
@@ -355,6 +472,31 @@ MECHANISMS = (
         _always(None),
         f'{UNIT}/test_local_stop.py::'
         'test_an_input_permits_nothing_before_it_was_heard_nor_after_it_fell_silent',
+    ),
+    Mechanism(
+        'companion',
+        'a latched permission outlives its driver',
+        f'{ROS}.input_judge:InputJudge.stale',
+        'companions are not asked',
+        _no_companion,
+        f'{UNIT}/test_input_judge.py::test_companion_that_was_never_heard_vouches_for_nothing',
+    ),
+    Mechanism(
+        'latch',
+        'what an operator has to clear permits motion by itself',
+        f'{ROS}.safety_inputs:WatchedInput._tell',
+        'nothing is latched',
+        _no_latch,
+        f'{UNIT}/test_watched_input.py::'
+        'test_a_latched_trip_holds_until_an_operator_clears_it_for_each_embodiment',
+    ),
+    Mechanism(
+        'hardest signal',
+        'an e-stop is taken for the fault that is signalled beside it',
+        f'{ROS}.input_judge:InputJudge.tripped',
+        'the first one counts',
+        _any_trip,
+        f'{UNIT}/test_input_judge.py::test_of_several_trips_the_hardest_counts',
     ),
     Mechanism(
         'two readers',
@@ -425,6 +567,23 @@ MECHANISMS = (
         'test_a_velocity_that_is_no_number_is_no_rest_and_forbids_motion[nan]',
     ),
     Mechanism(
+        'frozen transforms',
+        'a transform that is repeated with its old stamp proves rest',
+        f'{ROS}.body_track:TfSpeed._is_news',
+        'every message is news',
+        _same_stamp_is_news,
+        f'{UNIT}/test_body_track.py::test_f56_a_transform_with_its_old_stamp_is_no_news',
+    ),
+    Mechanism(
+        'lost servers',
+        'the goal of a server that died is waited for until its time is over',
+        f'{ROS}.goal_watch:GoalWatch._look',
+        'nobody looks',
+        _nothing,
+        f'{UNIT}/test_goal_watch.py::'
+        'test_a_server_whose_robot_fell_silent_and_that_does_not_answer_is_lost_in_time',
+    ),
+    Mechanism(
         'watchdog',
         'the robot goes on for an agent that fell silent',
         f'{ENGINE}.liveness:Liveness._check_watchdog',
@@ -433,12 +592,38 @@ MECHANISMS = (
         f'{UNIT}/test_engine_readiness.py::test_watchdog_trips_again_after_the_agent_came_back',
     ),
     Mechanism(
+        "the agent's own messages",
+        'an agent that hangs holds the robot by answering heartbeats',
+        f'{ENGINE}.liveness:Liveness.heard',
+        'every message counts',
+        _answers_count,
+        f'{UNIT}/test_engine_liveness.py::'
+        'test_only_what_the_agent_originates_keeps_the_watchdog_off[not JSON-False]',
+    ),
+    Mechanism(
         'lost connections',
         'a half-open connection holds the robot',
         f'{ENGINE}.liveness:Liveness._check_heard',
         'nothing happens',
         _nothing,
         f'{UNIT}/test_engine_liveness.py::test_connection_is_lost_after_three_silent_intervals',
+    ),
+    Mechanism(
+        'reconnect window',
+        'who lost its connection holds the robot for ever',
+        f'{ENGINE}.liveness:Liveness._window_over',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_sessions.py::'
+        'test_close_of_a_suspended_session_by_expiry_enters_safe_state_and_releases',
+    ),
+    Mechanism(
+        'one connection per session',
+        'two connections move one robot in one name',
+        f'{ENGINE}.kernel:Kernel.close_connection',
+        'the old one stays open',
+        _nothing,
+        f'{UNIT}/test_engine_resume.py::test_half_open_connection_is_replaced',
     ),
     Mechanism(
         'e-stop ends actions',
@@ -507,6 +692,15 @@ MECHANISMS = (
         f'{UNIT}/test_engine_sessions.py::test_close_is_bounded_although_nothing_obeys',
     ),
     Mechanism(
+        'end of the process',
+        'a server that never answers holds the end of the process up',
+        f'{ENGINE}.closing:Closer._shutdown_bound',
+        'nothing happens',
+        _nothing,
+        f'{UNIT}/test_engine_process.py::'
+        'test_shutdown_is_over_within_four_seconds_whatever_happens',
+    ),
+    Mechanism(
         'rest is owed',
         'a robot that did not come to rest is given to the next agent',
         f'{ENGINE}.safety:Safety._owe_rest',
@@ -514,6 +708,15 @@ MECHANISMS = (
         _forget_debt,
         f'{UNIT}/test_engine_sessions.py::'
         'test_close_releases_though_rest_was_not_reached_and_keeps_the_embodiment',
+    ),
+    Mechanism(
+        'failed behaviours',
+        'a robot whose stop steps failed is given to the next action',
+        f'{ENGINE}.safety:Safety.behavior_finished',
+        'none has failed',
+        _always_done,
+        f'{UNIT}/test_engine_readiness.py::'
+        'test_behaviour_that_fails_leaves_the_embodiment_unavailable_until_it_rests',
     ),
     Mechanism(
         'transfer at rest',
@@ -530,6 +733,23 @@ MECHANISMS = (
         'all tokens are alike',
         _token_again,
         f'{UNIT}/test_engine_transfer.py::test_unusable_token_changes_nothing[unknown]',
+    ),
+    Mechanism(
+        'expiry of transfer tokens',
+        'a token that is over takes the robot over',
+        f'{ENGINE}.opening:Opener.mint',
+        'it lives as long as any may',
+        _for_ever,
+        f'{UNIT}/test_engine_transfer.py::test_unusable_token_changes_nothing[expired]',
+    ),
+    Mechanism(
+        'changing hands',
+        'the holder begins something new while its robot is handed over',
+        f'{ENGINE}.sessions:Session.is_handing_over',
+        'nobody knows of it',
+        _always(False),
+        f'{UNIT}/test_engine_transfer.py::'
+        'test_no_submission_of_the_holder_slips_in_while_hands_change',
     ),
     Mechanism(
         'one goal per group',
@@ -633,6 +853,40 @@ MECHANISMS = (
         'the local stop begins none',
         _nothing,
         f'{UNIT}/test_stop_rounds.py::test_a_stop_begins_the_steps_and_its_behaviour_joins_them',
+    ),
+    Mechanism(
+        'all goals of a silent server',
+        'a server that does not answer a cancel is left alone',
+        f'{ROS}.escalation:Escalation.unanswered',
+        'nothing more is asked',
+        _nothing,
+        f'{UNIT}/test_stop_rounds.py::test_a_server_that_does_not_answer_is_asked_to_cancel_all',
+    ),
+    Mechanism(
+        'all goals on an e-stop',
+        'a goal of others runs on in an e-stop on a server that is ours alone',
+        f'{ROS}.stop_rounds:StopRounds._cancel_unshared',
+        'only our goals are cancelled',
+        _nothing,
+        f'{UNIT}/test_stop_rounds.py::'
+        'test_a_second_reason_repeats_nothing_and_an_e_stop_adds_its_cancels',
+    ),
+    Mechanism(
+        'untouched at the start',
+        'a bridge that starts sends zeros to a robot that others move',
+        f'{ROS}.stop:StopGate.period',
+        'motion was permitted before',
+        _always(1),
+        f'{UNIT}/test_stop_rounds.py::test_before_motion_was_ever_permitted_nothing_is_touched',
+    ),
+    Mechanism(
+        'what stops is there',
+        'a robot moves whose stop service has vanished',
+        f'{ROS}.stop_watch:StopWatch._look',
+        'it is looked for at the start only',
+        _look_once,
+        f'{UNIT}/test_stop_watch.py::'
+        'test_motion_is_forbidden_whenever_something_that_stops_is_missing',
     ),
     Mechanism(
         'downstream cancel',
