@@ -139,7 +139,7 @@ def test_a_reset_connection_suspends_its_session_and_the_watchdog_stops_the_arm(
     run(play())
 
 
-def test_a_client_in_the_dark_is_reaped_and_resumes_with_an_ordered_replay(
+def test_f64_and_f77_a_client_in_the_dark_is_reaped_and_resumes_with_an_ordered_replay(
     cell: Cell, tap: RobotTap, record_testsuite_property: Record
 ) -> None:
     async def play() -> float:

@@ -46,7 +46,7 @@ async def only_answer(agent: Agent, text: str) -> Json:
 
 
 @pytest.mark.parametrize('cases', [NO_MESSAGE, REFUSED], ids=['no_message', 'refused'])
-def test_each_bad_message_gets_one_error_that_says_what_is_wrong(
+def test_f84_each_bad_message_gets_one_error_that_says_what_is_wrong(
     cell: Cell, tap: RobotTap, cases: Mapping[str, Case]
 ) -> None:
     sent_before = cell.bridge.output.count('> goal=')

@@ -23,6 +23,8 @@ from awp_ros_bridge.engine.inputs import (
 from awp_ros_bridge.ros.goals import NEWS_NS
 from awp_ros_bridge.ros.live_goals import Cancel, Stage
 
+F6_S = 8.0  # how long the server of case F6 takes to answer a cancel
+
 # a server of rclpy that is asked for a goal it does not know warns through a deprecated call
 pytestmark = pytest.mark.filterwarnings('ignore:Deprecated in favor:DeprecationWarning')
 
@@ -200,12 +202,34 @@ def test_progress_is_measured_where_feedback_tells_none(rig: Rig, robot: FakeRob
 
 
 def test_f6_cancel_without_an_answer_is_not_a_refusal(rig: Rig, robot: FakeRobot) -> None:
-    robot.knobs.cancel_s = 1.5
+    robot.knobs.cancel_s = F6_S
     goal_id = rig.start_goal()
     rig.wait(GoalAccepted, goal_id=goal_id)
+    asked_ns = time.monotonic_ns()
     rig.cancel_goal(goal_id)
+    with pytest.raises(AssertionError, match='no GoalEnded'):
+        rig.wait(GoalEnded, F6_S - 1.0, goal_id=goal_id)
+    assert rig.live(goal_id).cancel is Cancel.SENT  # neither confirmed nor refused
+    ended, at_ns = rig.wait_timed(GoalEnded, goal_id=goal_id)
+    assert at_ns - asked_ns >= F6_S * 1e9
+    assert ended.outcome is GoalOutcome.CANCELED
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
+    assert 'refused' not in ended.detail
     assert robot.seen.cancelled(goal_id) == 1
+
+
+@pytest.mark.parametrize('thread', ['goals_thread', 'safety_thread'])
+def test_a_server_is_there_when_cancels_reach_it_from_both_threads(
+    rig: Rig, robot: FakeRobot, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canceller = rig.gateway._stopping.canceller_of(getattr(rig.gateway, thread))
+    assert canceller.is_ready('arm/move')
+    with monkeypatch.context() as patch:
+        patch.setattr(canceller, 'is_ready', lambda server: False)
+        change = rig.wait(AvailabilityChanged, action_type='move', available=False)
+        assert change.detail == 'action server arm/move is not available'
+        assert not rig.all(AvailabilityChanged, action_type='trigger')
+    rig.wait(AvailabilityChanged, action_type='move', available=True)
 
 
 def test_refused_cancel_is_named_at_the_end(rig: Rig, robot: FakeRobot) -> None:

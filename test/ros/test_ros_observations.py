@@ -163,7 +163,7 @@ def test_the_time_of_capture_comes_from_the_stamp_when_it_is_believable() -> Non
         assert captured[-1] <= time.monotonic_ns()
 
 
-def test_stamps_of_another_clock_are_told_and_arrival_counts() -> None:
+def test_f53_stamps_of_another_clock_are_told_and_arrival_counts() -> None:
     with world() as made:
         made.observations.demand('proprio', 1000.0, True)
         publisher = made.talker.create_publisher(JointState, 'joint_states', RELIABLE)

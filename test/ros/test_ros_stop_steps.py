@@ -16,6 +16,7 @@ from test_msgs.action import Fibonacci
 
 from awp_ros_bridge.config import BridgeConfig
 from awp_ros_bridge.engine.inputs import (
+    AvailabilityChanged,
     GoalAccepted,
     GoalEnded,
     GoalNoted,
@@ -194,11 +195,13 @@ def test_what_cannot_stop_the_robot_forbids_its_motion(robot: FakeRobot, peer: R
         assert not rig.gateway.gate.is_open('arm')
 
 
-def test_an_orderly_end_stops_what_runs_and_nothing_else(
+def test_f100_an_orderly_end_stops_what_runs_with_zeros_and_nothing_else(
     robot: FakeRobot, peer: RosPeer, zeros: Listener
 ) -> None:
     with running(steps(ZEROS, CALL)) as rig:
         rig.ready()
+    peer.turn_for(0.1)
+    assert not zeros.messages
     assert robot.service_calls == 0
     with running(steps(ZEROS, CALL)) as rig:
         rig.ready()
@@ -206,6 +209,9 @@ def test_an_orderly_end_stops_what_runs_and_nothing_else(
         rig.wait(GoalAccepted, goal_id=goal_id)
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
     assert robot.service_calls == 1
+    peer.turn_for(0.1)
+    assert zeros.messages
+    assert all(message == Twist() for message in zeros.messages)
 
 
 # ---------------------------------------------------------------- all goals of a server
@@ -316,6 +322,17 @@ def test_a_planner_that_obeys_keeps_what_it_drives(
         assert not driven.is_over
         assert not rig.all(GoalNoted)
         driven.end()
+
+
+def test_a_planner_whose_controller_could_not_be_stopped_is_not_available(
+    ros_domain_id: int, robot: FakeRobot
+) -> None:
+    planned = {'downstream': ['below'], 'downstream_after_ms': 100}
+    with running(config(move=planned)) as rig:
+        far = 'action server below, which arm/move drives, is not available'
+        rig.wait(AvailabilityChanged, action_type='move', available=False, detail=far)
+        with FakeRobot(ros_domain_id, action='below'):
+            rig.wait(AvailabilityChanged, action_type='move', available=True)
 
 
 # ---------------------------------------------------------------- parking

@@ -12,6 +12,10 @@ NUMBERED = re.compile(r'^(?:async )?def (test_f\d+\w*)', re.MULTILINE)
 CASE = re.compile(r'_f(\d+)(?=_)')
 
 
+def _numbers_of(test: str) -> list[str]:
+    return CASE.findall(test.removeprefix('test').replace('_and', ''))
+
+
 def names_in(file: str) -> set[str]:
     (path,) = (REPOSITORY / 'test').glob(f'*/{file}')
     return set(re.findall(r'^(?:async )?def (test_\w+)', path.read_text('utf-8'), re.MULTILINE))
@@ -34,8 +38,35 @@ def test_every_test_with_a_number_stands_in_the_row_of_its_case() -> None:
     lost = []
     for path in sorted((REPOSITORY / 'test' / 'ros').glob('test_*.py')):
         for test in NUMBERED.findall(path.read_text('utf-8')):
-            numbers = CASE.findall(test.removeprefix('test').replace('_and', ''))
+            numbers = _numbers_of(test)
             lost += [f'F{n}: {path.name}::{test}' for n in numbers if test not in rows.get(n, '')]
+    assert not lost
+
+
+STOPPING = (
+    'Goals, cancels and their endings',
+    'Servers that die, restart or are not there',
+    'Clocks',
+    'Reconnection',
+    'Safety signals',
+)
+
+
+def test_every_case_of_stopping_has_a_test_of_its_number() -> None:
+    chapters = PAGE.read_text('utf-8').split('\n## ')
+    rows = [
+        row
+        for chapter in chapters
+        if chapter.startswith(STOPPING)
+        for row in chapter.splitlines()
+        if row.startswith('| F')
+    ]
+    assert len(rows) > 35
+    lost = []
+    for row in rows:
+        number = row.split('|')[1].strip().removeprefix('F')
+        numbers = [n for _, test in NAMED.findall(row) for n in _numbers_of(test)]
+        lost += [] if number in numbers else [f'F{number}']
     assert not lost
 
 
