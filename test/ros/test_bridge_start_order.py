@@ -28,6 +28,7 @@ from sim_robot_goals import HOME, PRIMITIVE
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
 Record = Any
+STALE_MS = 500  # of config/sim_arm.yaml
 KIND = 'follow_joint_trajectory'
 
 
@@ -117,10 +118,10 @@ def test_a_killed_robot_is_noticed_and_so_is_its_return(
 
     took_s = run(play())
     record_testsuite_property(f'bridge_lost_robot_noticed_s_{time_number}', round(took_s, 3))
-    assert took_s < 2.0
+    assert took_s <= (STALE_MS + 100) * 1e-3
 
 
-def test_a_server_that_is_killed_alone_is_named_and_missing_until_it_is_back(
+def test_f25_a_server_that_is_killed_alone_is_named_and_missing_until_it_is_back(
     cell: Cell, folder: Path, record_testsuite_property: Record
 ) -> None:
     server = 'apart/arm_controller/follow_joint_trajectory'
@@ -168,4 +169,4 @@ def test_a_server_that_is_killed_alone_is_named_and_missing_until_it_is_back(
         split.bridge.stop(8.0)
         apart.stop()
     record_testsuite_property('bridge_lost_server_noticed_s', round(took_s, 3))
-    assert took_s < 2.0
+    assert took_s <= (STALE_MS + 100) * 1e-3
