@@ -176,8 +176,6 @@ def test_without_a_guardian_the_goal_of_a_killed_bridge_goes_on(
         bridge = BridgeProcess(folder, name, SIM_ARM, arguments=['--guardian', 'off'])
         bridge.wait_ready()
         cell = Cell(robot, bridge, folder)
-        run(cell.warm_up())
-        tap.cancels.clear()
 
         async def play() -> None:
             async with await cell.agent() as agent:

@@ -95,3 +95,19 @@ def test_stand_in_interfaces_list_all_their_files(distro: str) -> None:
 
 def test_an_ordinary_colcon_build_passes_the_stand_ins_by() -> None:
     assert (REPOSITORY / 'test' / 'ros_interfaces' / 'COLCON_IGNORE').exists()
+
+
+@pytest.mark.parametrize(('executable', 'longest_s'), [('bridge', 4.0), ('guardian', 8.0)])
+def test_a_launch_gives_each_process_the_time_that_it_needs_to_stop_the_robot(
+    executable: str, longest_s: float
+) -> None:
+    """By itself ``ros2 launch`` goes from SIGINT to SIGTERM after 5 s, to SIGKILL after 10 s."""
+    tree = ast.parse((REPOSITORY / 'launch' / 'bridge.launch.py').read_text('utf-8'))
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    words = [
+        {k.arg: k.value.value for k in call.keywords if isinstance(k.value, ast.Constant)}
+        for call in calls
+    ]
+    (found,) = [each for each in words if each.get('executable') == executable]
+    assert float(found['sigterm_timeout']) > longest_s
+    assert float(found['sigkill_timeout']) > 1.0
