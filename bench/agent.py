@@ -217,7 +217,8 @@ async def pings(url: str, token: str, count: int, pause_s: float, feedback_count
     """
     Ping while an action executes, and while others do what they do.
 
-    :return: for each ping the steady ns of its sending and what it took, and the session's id.
+    :return: for each ping the steady ns of its sending and what it took; whether the bridge
+        stopped the robot.
     """
     kind = 'follow_joint_trajectory'
     rows = []
@@ -234,9 +235,20 @@ async def pings(url: str, token: str, count: int, pause_s: float, feedback_count
         while said['state'] not in _ENDED:
             await asyncio.sleep(0.05)
             said = await agent.call('action.status', action_id='p')
-    if said['state'] != 'completed':
-        raise RuntimeError(f'the action did not complete: {said}')
-    return {'rows': rows}
+    return {'rows': rows, 'stopped': int(_was_stopped(said))}
+
+
+def _was_stopped(said: Json) -> bool:
+    """
+    Tell whether the bridge stopped the robot, as it does where the machine stalls it.
+
+    :raises RuntimeError: the action ended in any other way than that or complete
+    """
+    if said['state'] == 'completed':
+        return False
+    if said.get('reason') != 'x-ros2.safety_input':
+        raise RuntimeError(f'an action did not complete: {said}')
+    return True
 
 
 async def hold(url: str, token: str, feedback_count: int, seconds: float) -> int:
@@ -244,26 +256,31 @@ async def hold(url: str, token: str, feedback_count: int, seconds: float) -> int
     Hold the robot and let one action follow the other until told to end.
 
     :param seconds: the longest that may take.
-    :return: how many actions completed.
+    :return: how often the bridge stopped the robot.
     """
     kind = 'follow_joint_trajectory'
     params = _params(kind, feedback_count, feedback=True)
+    stopped = number = 0
     async with _session(url, token) as agent:
         ending = asyncio.create_task(told())
-        number = 0
         while not ending.done():
             number += 1
             action_id = f'h{number}'
-            await agent.call('action.submit', action_id=action_id, type=kind, params=params)
+            try:
+                await agent.call('action.submit', action_id=action_id, type=kind, params=params)
+            except RuntimeError:
+                if not stopped:
+                    raise
+                await asyncio.sleep(0.05)  # the robot was stopped, and is not yet released
+                continue
             if number == 1:
                 tell('ready', agent.ready['session_id'])
             said = await agent.call('action.status', action_id=action_id)
             while said['state'] not in _ENDED:
                 await asyncio.sleep(0.05)
                 said = await agent.call('action.status', action_id=action_id)
-            if said['state'] != 'completed':
-                raise RuntimeError(f'an action did not complete: {said}')
-    return number
+            stopped += _was_stopped(said)
+    return stopped
 
 
 async def admitted(url: str, token: str, seconds: float) -> bool:

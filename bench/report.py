@@ -125,6 +125,7 @@ def _others(figures: Figures) -> Iterator[str]:
         ('questions asked per s', 'bridge.status.asked_hz', 1.0, '.0f'),
         ('questions answered per s', 'bridge.status.answered_hz', 1.0, '.0f'),
         ('floor: questions answered per s', 'floor.status.answered_hz', 1.0, '.0f'),
+        ('the machine stalled the bridge: stops', 'bridge.status.stopped', 1.0, '.0f'),
         ('pings beside them', 'bridge.ping_storm.pings', 1.0, '.0f'),
         ('frames per s to 50 observers', 'bridge.crowd.frames_hz', 1.0, '.0f'),
         ('engine alone: submissions per s', 'engine.submissions_per_s', 1.0, '.0f'),

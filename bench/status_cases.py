@@ -96,9 +96,10 @@ class StatusCases:
             share = meter.share()
         finally:  # why the session was lost, if it was, is known to the agent
             rig.agent.end()
-            rig.agent.result()
+            stopped = rig.agent.result()
             rig.peer.result()
-        return distribution(f'{name}_ms', [t * _US for t in took]) | {f'{name}.cpu': share}
+        found = {f'{name}.cpu': share, 'bridge.status.stopped': float(stopped)}
+        return distribution(f'{name}_ms', [t * _US for t in took]) | found
 
     # ------------------------------------------------------------ ten ask as much as they can
 
@@ -109,7 +110,7 @@ class StatusCases:
             rows = self._rows()
             share = meter.share()
         found = distribution('bridge.ping_alone_ms', [took * _MS for _, took in rows])
-        return found | {'bridge.ping_alone.cpu': share}
+        return found | {'bridge.ping_alone.cpu': share, 'bridge.status.stopped': self._stopped}
 
     def ping_in_storm(self) -> dict[str, float]:
         """Measure the same while ten connections ask about the session, and their answers."""
@@ -126,6 +127,7 @@ class StatusCases:
             raise ValueError(f'only {len(inside)} of {len(rows)} pings fell into the storm')
         return {
             'bridge.ping_storm.cpu': share,
+            'bridge.status.stopped': self._stopped,
             'bridge.ping_storm.pings': float(len(inside)),
             'bridge.status.asked_hz': storm['asked_hz'],
             'bridge.status.answered_hz': storm['answered_hz'],
@@ -182,5 +184,6 @@ class StatusCases:
     def _rows(self) -> list[list[int]]:
         """Return what the pings of the agent took, once its robot has come to its end."""
         if self._told is None:
-            self._told = self._rig.agent.result(60.0)['rows']
+            found = self._rig.agent.result(60.0)
+            self._told, self._stopped = found['rows'], float(found['stopped'])
         return self._told
