@@ -31,6 +31,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_peer import RosPeer, stamp_ns
 from sensor_msgs.msg import JointState
 from sim_robot_goals import GRIPPER, PRIMITIVE, reset, TRAJECTORY
+from sim_robot_goals import HOME as HOME_RAD
 import yaml
 
 Json = dict[str, Any]
@@ -43,6 +44,9 @@ STATE_CHANNELS = {'arm_01': 'arm_state', 'gripper_01': 'gripper_state'}
 MOVING_RADPS = 0.05
 REST_RADPS = 0.01
 
+_REST_SAMPLES = 5
+_REST_RADPS = 1e-3
+_HOME_RAD = 0.01
 _LATCHED = QoSProfile(
     depth=10,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -137,6 +141,16 @@ class RobotTap:
         self._thread.join(2.0)
         self._executor.shutdown(1.0)
         self._node.destroy_node()
+
+    @property
+    def rests_at_home(self) -> bool:
+        """Tell whether the newest samples are of an arm that rests at its home."""
+        newest = self.samples[-_REST_SAMPLES:]
+        return len(newest) == _REST_SAMPLES and all(
+            each.speed_radps < _REST_RADPS
+            and max(abs(a - b) for a, b in zip(each.positions, HOME_RAD, strict=True)) < _HOME_RAD
+            for each in newest
+        )
 
     @property
     def node(self) -> Any:
@@ -307,7 +321,8 @@ def tapped(peer: RosPeer) -> Iterator[RobotTap]:
     """Listen to a robot that is put back to its home before and after."""
     reset(peer)
     with RobotTap() as opened:
-        peer.wait_until(lambda: opened.samples, 10.0, 'joint states')
+        # A robot in physics is put back a moment after it said so, and swings for another.
+        peer.wait_until(lambda: opened.rests_at_home, 10.0, 'joint states, at rest at home')
         yield opened
     reset(peer)
 
