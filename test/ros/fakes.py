@@ -193,6 +193,8 @@ class FakeRobot:
         self._running.set()
         self._executor.wake()
         self._thread.join(5.0)
+        for _ in range(10):  # a goal that has just begun is a coroutine that wants to be run
+            self._executor.spin_once(timeout_sec=0.0)
         if self.server is not None:
             self.server.destroy()
         self._executor.shutdown(1.0)

@@ -296,32 +296,35 @@ class FakeBridge:
 
     def __init__(self, peer: RosPeer, name: str = 'awp_ros_bridge') -> None:
         self._publisher = peer.node.create_publisher(String, f'{name}/{BEAT_TOPIC}', BEAT_QOS)
+        self._answers = peer.node.create_subscription(
+            String, f'{name}/{ALIVE_TOPIC}', self._on_alive, ALIVE_QOS, raw=True
+        )
+        self._guarding = False
         self.seq = 0
 
     def close(self, peer: RosPeer) -> None:
         """Leave the graph."""
         peer.node.destroy_publisher(self._publisher)
+        peer.node.destroy_subscription(self._answers)
 
     def beat(self, *goals: GuardedGoal) -> None:
         self.seq += 1
         beat = Beat('f00dcafe', self.seq, Kind.BEAT, 'x', 0, goals)
         self._publisher.publish(beat.to_bytes())
 
-    def be_guarded(self, peer: RosPeer, guardian: GuardianProcess, *goals: GuardedGoal) -> None:
-        """
-        Beat until the guardian hears it, and while its clients find their servers.
-
-        That they have found each other does not show from outside.
-        """
+    def be_guarded(self, peer: RosPeer, *goals: GuardedGoal) -> None:
+        """Beat until a guardian says that it hears the bridge and reaches the server."""
 
         def guarded() -> bool:
             self.beat(*goals)
             peer.turn_for(0.05)
-            return 'bridge=f00dcafe' in guardian.output
+            return self._guarding
 
-        peer.wait_until(guarded, 10.0, 'the guardian to hear the bridge')
-        for _ in range(40):
-            guarded()
+        peer.wait_until(guarded, 10.0, 'the guardian to guard the bridge')
+
+    def _on_alive(self, data: bytes) -> None:
+        alive = Alive.from_bytes(data)
+        self._guarding = 'f00dcafe' in alive.bridges and '/arm/move' not in alive.unreached
 
 
 @pytest.mark.parametrize('cancel_s', [0.0, 1.5])
@@ -345,7 +348,7 @@ def test_all_goals_of_a_server_are_cancelled_only_if_it_does_not_answer(
             sent = client.send_goal_async(Fibonacci.Goal(order=3), goal_uuid=UUID(uuid=list(uuid)))
             assert peer.wait_for(sent).accepted
         goal = GuardedGoal(mine.hex(), '/arm/move', True)
-        bridge.be_guarded(peer, guardian, goal)
+        bridge.be_guarded(peer, goal)
         bridge.beat(goal)
         last_ns = time.monotonic_ns()
         eventually(lambda: fake.seen.cancels, 'a cancel')
@@ -383,7 +386,7 @@ def test_a_goal_that_the_server_has_not_answered_yet_is_cancelled_when_it_has(
         client = ActionClient(peer.node, Fibonacci, 'arm/move')
         peer.wait_until(client.server_is_ready, 10.0, 'the server')
         goal = GuardedGoal(mine.hex(), '/arm/move', False)
-        bridge.be_guarded(peer, guardian, goal)
+        bridge.be_guarded(peer, goal)
         eventually(lambda: 'does not know the goal' in guardian.output, 'the first answer')
         client.send_goal_async(Fibonacci.Goal(order=3), goal_uuid=UUID(uuid=list(mine)))
         peer.turn_for(0.3)
@@ -448,7 +451,7 @@ def test_the_stop_steps_of_the_configuration_begin_with_the_cancels(
     ):
         guardian.wait_ready()
         goal = GuardedGoal(f'{BRIDGE}f00dcafe{16 * "0"}', '/arm/move', True)
-        bridge.be_guarded(peer, guardian, goal)
+        bridge.be_guarded(peer, goal)
         bridge.beat(goal)
         last_s = time.monotonic()
         peer.wait_until(lambda: len(heard.messages) > 5, 3.0, 'zeros')
