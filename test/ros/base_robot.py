@@ -18,8 +18,12 @@ from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.signals import SignalHandlerOptions
+from test_msgs.action import Fibonacci
 from tf2_msgs.msg import TFMessage
 
+# What the planner drives with, each by a server of its own. Here only cancels reach them, which
+# are the same for every type.
+BELOW = ('follow_path', 'spin', 'backup', 'drive_on_heading')
 HEALTH = 'lifecycle_manager_navigation: Nav2 Health'
 _STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
@@ -58,6 +62,10 @@ class BaseRobot:
             handle_accepted_callback=self._on_accepted,
             cancel_callback=self._on_cancel,
         )
+        self._below = [
+            ActionServer(self._node, Fibonacci, name, lambda handle: Fibonacci.Result())
+            for name in BELOW
+        ]
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._odometry = self._publisher(Odometry, 'odom', 10)
         self._tf = self._publisher(TFMessage, '/tf', 10)
@@ -80,7 +88,8 @@ class BaseRobot:
         self._is_closing = True
         self._executor.wake()
         self._thread.join(5.0)
-        self._server.destroy()
+        for server in (self._server, *self._below):
+            server.destroy()
         self._executor.shutdown(1.0)
         self._node.destroy_node()
         self._context.try_shutdown()

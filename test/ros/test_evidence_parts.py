@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import Worker
+from evidence import soak
 
 pytestmark = pytest.mark.usefixtures('ros_domain_id')
 
@@ -24,3 +25,16 @@ def test_the_robot_of_the_evidence_notes_the_cancel_of_the_floor(tmp_path: Path)
     finally:
         for part in parts.values():
             part.stop()
+
+
+def test_a_short_soak_counts_what_it_sent_and_finds_nothing_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(soak, 'SAMPLE_EVERY', 10)
+    monkeypatch.setattr(soak, 'FLOOR_EVERY', 10)
+    found = soak.soak_once(tmp_path, 10, 20)
+    assert not found.disturbed
+    assert set(found.latency_ms) == set(range(1, 21)) == set(found.server_ms)
+    assert all(each > 0 for each in found.own_ms.values())
+    assert set(found.resident_kb) == set(found.floor_ms) == {10, 20}
+    assert found.held['goals'] == found.held['held'] == found.held['engine_goals'] == 0
