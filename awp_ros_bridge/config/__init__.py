@@ -57,6 +57,7 @@ from awp_ros_bridge.config.rest import (
 from awp_ros_bridge.config.safety import SafetyConfig
 from awp_ros_bridge.config.safety_inputs import AnyInput, SafetyInput
 from awp_ros_bridge.config.server import ServerConfig, SessionConfig, TlsConfig
+from awp_ros_bridge.config.speed_scaling import SpeedScaling
 from awp_ros_bridge.config.stop_steps import CallService, Park, PublishZeros
 from awp_ros_bridge.config.token_file import (
     changing,
@@ -115,6 +116,7 @@ __all__ = [
     'Severity',
     'SimulationConfig',
     'Spatial',
+    'SpeedScaling',
     'StrictModel',
     'TfRest',
     'TlsConfig',

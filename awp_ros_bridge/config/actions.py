@@ -75,6 +75,10 @@ class ActionConfig(StrictModel):
     Absent: native where the adapter knows how, else stop_first."""
     max_duration_ms: Annotated[int, Field(ge=1, le=86_400_000)] | None = None
     """Longest execution; then the action fails (AWP-ACT-008). Needed for types that take time."""
+    stall_after_ms: Annotated[int, Field(ge=500, le=3_600_000)] | None = None
+    """How long a goal may neither move its embodiment nor tell progress; then it is cancelled and
+    the action fails (x-ros2.stalled). Longer than any pause in a goal; the speed_scaling of the
+    embodiment stretches it. Absent: nothing is concluded from a lack of motion."""
     max_abort_ms: Annotated[int, Field(ge=10, le=60_000)] = 3000
     """Longest time from a cancel to measured rest; beyond it the action fails (AWP-LIF-010)."""
     ack_timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 2000

@@ -24,6 +24,7 @@ from awp_ros_bridge.config.problems import Finding, nearest, Path, Severity
 from awp_ros_bridge.config.rest import MeasuredRest, OdometryRest, UnmeasuredRest
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
 from awp_ros_bridge.config.safety_inputs import AnyInput
+from awp_ros_bridge.config.stall_checks import STALL_ADAPTER_RULES, STALL_RULES
 from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
 from awp_ros_bridge.config.stop_steps import CallService, PublishZeros
 
@@ -37,10 +38,12 @@ def check(
     config: BridgeConfig, adapters: Adapters | None, encoders: Encoders | None = None
 ) -> Findings:
     """Yield what every rule finds; those about adapters and encoders only when they are known."""
-    for rule in (*RULES, *CHANNEL_RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES):
+    for rule in (
+        *RULES, *CHANNEL_RULES, *SAFETY_RULES, *STALL_RULES, *STOP_RULES, *ENVELOPE_RULES,
+    ):  # fmt: skip
         yield from rule(config)
     if adapters is not None:
-        for adapter_rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES):
+        for adapter_rule in (*ADAPTER_RULES, *STALL_ADAPTER_RULES, *STOP_ADAPTER_RULES):
             yield from adapter_rule(config, adapters)
     if encoders is not None:
         for encoder_rule in ENCODER_RULES:
@@ -213,6 +216,8 @@ def _names_of(here: Path, embodiment: Embodiment) -> Iterator[tuple[Path, str]]:
         yield (*here, 'at_rest', 'topic'), embodiment.at_rest.topic
     if isinstance(embodiment.at_rest, OdometryRest):
         yield (*here, 'at_rest', 'odometry'), embodiment.at_rest.odometry
+    if embodiment.speed_scaling is not None:
+        yield (*here, 'speed_scaling', 'topic'), embodiment.speed_scaling.topic
     yield from _input_names((*here, 'safety_inputs'), embodiment.safety_inputs)
     for index, step in enumerate(embodiment.stop_steps):
         if isinstance(step, PublishZeros):

@@ -11,6 +11,7 @@ from awp_ros_bridge.config.base import Identifier, Items, RosName, StrictModel, 
 from awp_ros_bridge.config.envelope import Envelope
 from awp_ros_bridge.config.rest import AtRest
 from awp_ros_bridge.config.safety_inputs import AnyInput
+from awp_ros_bridge.config.speed_scaling import SpeedScaling
 from awp_ros_bridge.config.stop_steps import StopStep
 
 
@@ -92,6 +93,9 @@ class Embodiment(StrictModel):
     """How rest is measured: by joint states {topic, joints, max_velocity_radps, ...}, by
     {odometry: odom, ...}, by {tf: {frame, reference}, ...}, or say
     {unmeasured: true, settle_ms: ...}."""
+    speed_scaling: SpeedScaling | None = None
+    """Where the robot tells how fast it lets motions run, for stall_after_ms of its actions.
+    Absent: always at full speed."""
     kinematics: Kinematics | None = None
     """Kinematic chain; needed where limits are checked on joint goals."""
     safety_inputs: Items[AnyInput] = ()

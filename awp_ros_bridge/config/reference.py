@@ -24,6 +24,7 @@ from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import unit_of
 from awp_ros_bridge.config.safety_checks import SAFETY_RULES
 from awp_ros_bridge.config.schema import flatten
+from awp_ros_bridge.config.stall_checks import STALL_ADAPTER_RULES, STALL_RULES
 from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
 
 _INTRO = """\
@@ -250,10 +251,13 @@ def _bounds(notes: list[Any], unit: str) -> str:
 
 def _rules() -> str:
     lines = ['## Rules between values', '', 'The loader applies these to the file as a whole.', '']
-    rules = (*RULES, *CHANNEL_RULES, *SAFETY_RULES, *STOP_RULES, *ENVELOPE_RULES)
+    rules = (
+        *RULES, *CHANNEL_RULES, *SAFETY_RULES, *STALL_RULES, *STOP_RULES, *ENVELOPE_RULES,
+    )  # fmt: skip
     lines += [f'- {_first_line(rule)}' for rule in rules]
     lines += ['', 'And these where the adapters are installed:', '']
-    lines += [f'- {_first_line(rule)}' for rule in (*ADAPTER_RULES, *STOP_ADAPTER_RULES)]
+    adapter_rules = (*ADAPTER_RULES, *STALL_ADAPTER_RULES, *STOP_ADAPTER_RULES)
+    lines += [f'- {_first_line(rule)}' for rule in adapter_rules]
     lines += ['', 'And these where the message types of channels are installed:', '']
     lines += [f'- {_first_line(rule)}' for rule in ENCODER_RULES]
     return '\n'.join([*lines, ''])

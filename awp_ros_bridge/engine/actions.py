@@ -21,7 +21,8 @@ class Cause(IntEnum):
     What can end an action, strongest first: of causes that coincide the lowest number wins.
 
     The order is AWP-LIF-008; safety inputs rank with safe-state entry, a measured envelope
-    violation directly below the agent's own cancel, where the deadline stands.
+    violation directly below the agent's own cancel, where the deadline stands, and what the bridge
+    concludes from a lack of motion directly below that.
     """
 
     E_STOP = 0
@@ -33,8 +34,9 @@ class Cause(IntEnum):
     CANCEL = 6
     ENVELOPE = 7
     DEADLINE = 8
-    STALE_INTENT = 9
-    PREEMPT = 10
+    STALLED = 9
+    STALE_INTENT = 10
+    PREEMPT = 11
 
     @property
     def rank(self) -> int:

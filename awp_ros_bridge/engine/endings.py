@@ -8,7 +8,7 @@ from awp_ros_bridge.engine.actions import Action, Cause, Goal
 from awp_ros_bridge.engine.effects import AwaitRest, CancelGoal
 from awp_ros_bridge.engine.embodiments import Group
 from awp_ros_bridge.engine.inputs import GoalOutcome
-from awp_ros_bridge.engine.transitions import move, RULES
+from awp_ros_bridge.engine.transitions import move, RULES, STALLED_REASON
 from awp_ros_bridge.wire.lifecycle import ActionState, Reason
 
 if TYPE_CHECKING:
@@ -162,6 +162,8 @@ class Endings:
             reason: str = Reason.ABORT_FAILED
         elif action.ending is Cause.DEADLINE:
             reason = Reason.DEADLINE_EXCEEDED
+        elif action.ending is Cause.STALLED:
+            reason = STALLED_REASON
         else:
             reason = Reason.WORLD_ERROR
         embodiment = self._kernel.embodiments[action.embodiment]

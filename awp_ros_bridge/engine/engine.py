@@ -29,6 +29,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalNoted,
     GoalProgressed,
+    GoalStalled,
     HandshakeRefused,
     Input,
     ObservationCaptured,
@@ -130,6 +131,7 @@ class Engine:
                 GoalAccepted()
                 | GoalProgressed()
                 | GoalEnded()
+                | GoalStalled()
                 | GoalNoted()
                 | RestReached()
                 | BehaviorFinished()
@@ -195,6 +197,7 @@ class Engine:
         fact: GoalAccepted
         | GoalProgressed
         | GoalEnded
+        | GoalStalled
         | GoalNoted
         | RestReached
         | BehaviorFinished
@@ -208,6 +211,8 @@ class Engine:
                 kernel.execution.goal_progressed(goal_id, progress)
             case GoalEnded(goal_id, outcome, detail):
                 kernel.execution.goal_ended(goal_id, outcome, detail)
+            case GoalStalled(goal_id, detail):
+                kernel.execution.goal_stalled(goal_id, detail)
             case GoalNoted(goal_id, detail):
                 kernel.execution.goal_noted(goal_id, detail)
             case RestReached(ticket, measured):

@@ -240,6 +240,12 @@ class Execution:
         if action.state is ActionState.EXECUTING:
             self._report_progress(action)
 
+    def goal_stalled(self, goal_id: str, detail: str) -> None:
+        """End an action whose goal does nothing: cancel it, then it fails (x-ros2.stalled)."""
+        goal = self._kernel.goals.get(goal_id)
+        if goal is not None and goal.accepted:
+            self._kernel.endings.end(goal.action, Cause.STALLED, detail)
+
     def goal_noted(self, goal_id: str, detail: str) -> None:
         """Keep what else was done to end a goal, for the end of its action."""
         goal = self._kernel.goals.get(goal_id)

@@ -168,6 +168,18 @@ class GoalEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class GoalStalled:
+    """
+    Nothing came of a running goal for too long: no motion, no progress.
+
+    :param detail: how long, the limit, and the speed scaling that the limit goes by.
+    """
+
+    goal_id: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class GoalNoted:
     """Something else than its cancel was done to end a goal; for the detail of its action."""
 
@@ -368,6 +380,7 @@ Input = (
     | GoalAccepted
     | GoalProgressed
     | GoalEnded
+    | GoalStalled
     | GoalNoted
     | RestReached
     | BehaviorFinished

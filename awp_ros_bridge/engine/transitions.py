@@ -16,6 +16,7 @@ GOAL_REFUSED_REASON = 'x-ros2.goal_refused'
 SERVER_UNAVAILABLE_REASON = 'x-ros2.server_unavailable'
 NOT_READY_REASON = 'x-ros2.not_ready'
 PARAMS_REASON = 'x-ros2.params_invalid'
+STALLED_REASON = 'x-ros2.stalled'
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ RULES: dict[Cause, Rule] = {
     Cause.DEADLINE: Rule(
         (_S.REJECTED, _R.DEADLINE_EXCEEDED), (_S.FAILED, _R.DEADLINE_EXCEEDED), None, waits=True
     ),
+    Cause.STALLED: Rule(None, (_S.FAILED, STALLED_REASON), None, waits=True),
     Cause.STALE_INTENT: Rule((_S.REJECTED, _R.STALE_INTENT), None, None, waits=False),
     Cause.PREEMPT: Rule((_S.CANCELLED, _R.SUPERSEDED), (_S.PREEMPTED, None), None, waits=True),
 }

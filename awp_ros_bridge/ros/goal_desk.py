@@ -26,6 +26,7 @@ from awp_ros_bridge.ros.plan import ActionPlan, Key
 from awp_ros_bridge.ros.rest import RestMonitor
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.services import ServiceRunner
+from awp_ros_bridge.ros.stall_watch import StallWatch
 from awp_ros_bridge.ros.stop import StopGate
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +89,8 @@ class GoalDesk:
         guard.watch(node, self._links, canceller.cancel, self._actions.ghosts)
         self._services = ServiceRunner(thread, post, gate, goals, self._clients)
         self._stops = GroupStop(thread, post, goals, rest, self._actions.cancel)
-        GoalWatch(thread, self._actions, rest.silent_ns)
+        stalls = StallWatch(node, thread, plans.values(), rest.at_rest)
+        GoalWatch(thread, self._actions, rest.silent_ns, stalls.look)
         asked: dict[str, Missing] = {
             plan.server: partial(self._missing, plan.kind, plan.server) for plan in plans.values()
         }

@@ -10,6 +10,7 @@ from awp_ros_bridge.ros.action_link import ActionLink, Pending
 from awp_ros_bridge.ros.live_goals import LiveGoal
 from awp_ros_bridge.ros.plan import ActionPlan
 from awp_ros_bridge.ros.runtime import Deadline
+from awp_ros_bridge.ros.stall_clock import StallClock
 
 
 @dataclass(slots=True, eq=False)
@@ -23,6 +24,8 @@ class GoalRun:
     :param feedbacks: number of feedback messages.
     :param widest_ns: longest silence between two of them so far.
     :param early: feedback that came before the acceptance, kept back to keep the order.
+    :param progress: newest that was told, None before any was.
+    :param stall: how long it did nothing, None where nobody asks.
     :param start: what the adapter measures progress against.
     """
 
@@ -43,6 +46,8 @@ class GoalRun:
     feedbacks: int = 0
     widest_ns: int = 0
     early: bytes | None = None
+    progress: float | None = None
+    stall: StallClock | None = None
     start: dict[str, Any] = field(default_factory=dict)
     _deadline: Deadline | None = None
 

@@ -1,5 +1,5 @@
 """
-Owns the watch over running goals: measured progress, and servers that are lost.
+Owns the watch over running goals: measured progress, stalls, and servers that are lost.
 
 It turns only while a goal runs. The ROS graph shows a killed process after tens of seconds, so a
 loss is concluded from silence: of the embodiment's own topic, or of feedback that came regularly.
@@ -32,14 +32,20 @@ class GoalWatch:
     Looks after the running goals of a runner.
 
     :param silent_ns: how long the embodiment's topic has been silent, None where it has none.
+    :param stalled: why a goal counts as stalled, once; None while it does not.
     """
 
     def __init__(
-        self, thread: RosThread, runner: GoalRunner, silent_ns: Callable[[str, int], int | None]
+        self,
+        thread: RosThread,
+        runner: GoalRunner,
+        silent_ns: Callable[[str, int], int | None],
+        stalled: Callable[[GoalRun, int], str | None],
     ) -> None:
         self._thread = thread
         self._runner = runner
         self._silent_ns = silent_ns
+        self._stalled = stalled
         self._turning = False
         self._graph_ns = 0
         runner.on_running = self._wake
@@ -58,6 +64,9 @@ class GoalWatch:
             if run.is_accepted:
                 self._measure(run, now_ns)
                 self._look(run, now_ns, look_at_graph)
+                why = None if run.is_over else self._stalled(run, now_ns)
+                if why is not None:
+                    self._runner.tell_stalled(run, why)
         self._turning = bool(self._runner.runs)
         if self._turning:
             self._thread.call_later(TURN_NS, self._turn)

@@ -22,6 +22,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalOutcome,
     GoalProgressed,
+    GoalStalled,
     Input,
 )
 from awp_ros_bridge.ros.action_link import ActionLink, ENDED
@@ -222,7 +223,13 @@ class GoalRunner:
         """Report progress, clamped to its range; None and non-finite values say nothing."""
         if value is not None and math.isfinite(value):
             run.told_ns = now_ns
-            self._post(GoalProgressed(run.goal_id, min(1.0, max(0.0, value))))
+            run.progress = min(1.0, max(0.0, value))
+            self._post(GoalProgressed(run.goal_id, run.progress))
+
+    def tell_stalled(self, run: GoalRun, detail: str) -> None:
+        """Report that nothing comes of a goal; whether it is cancelled, the engine decides."""
+        _LOG.warning('goal=%s server=%s stalled: %s', run.goal_id, run.server, detail)
+        self._post(GoalStalled(run.goal_id, f'{run.server}: {detail}'))
 
     # ------------------------------------------------------------ the end
 

@@ -1,32 +1,44 @@
-"""Owns what is wrong with safety inputs that only the message types can tell, before they run."""
+"""Owns what only message types tell of safety inputs and speed scaling, before they run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from awp_ros_bridge.config import AnyInput, BridgeConfig
+from awp_ros_bridge.config import AnyInput, BridgeConfig, SpeedScaling
 from awp_ros_bridge.config.field_path import field_steps, Item
 from awp_ros_bridge.config.input_spec import JointParts
 from awp_ros_bridge.config.problems import Finding, Path, Severity
-from awp_ros_bridge.manifest.field_types import FieldType, ListType, MessageType
+from awp_ros_bridge.manifest.field_types import (
+    FieldType,
+    ListType,
+    locate,
+    MessageType,
+    NoSuchField,
+    said,
+    ScalarType,
+)
 from awp_ros_bridge.ros.interfaces import InterfaceMissing, load_interface, message_type
 
 _CLOSED = 'until then it forbids motion'
+_ALL_COUNTS = 'until then all time counts for stall_after_ms'
 
 
 def input_findings(config: BridgeConfig) -> Iterator[Finding]:
     """
-    Find safety inputs whose type is not installed or whose field it does not have.
+    Find safety inputs and speed scalings whose type or field is not there.
 
-    Either forbids motion for good while the bridge runs. A missing type is a warning, since
-    another machine may have it.
+    The first forbid motion for good while the bridge runs, the others would never be heard. A type
+    that is not installed is a warning, since another machine may have it.
     """
     for index, each in enumerate(config.safety.inputs):
         yield from _of_input(('safety', 'inputs', index), each)
     for name, embodiment in config.embodiments.items():
         for index, each in enumerate(embodiment.safety_inputs):
             yield from _of_input(('embodiments', name, 'safety_inputs', index), each)
+        scaling = embodiment.speed_scaling
+        if scaling is not None:
+            yield from _of_scaling(('embodiments', name, 'speed_scaling'), scaling)
 
 
 def _of_input(here: Path, entry: AnyInput) -> Iterator[Finding]:
@@ -41,6 +53,29 @@ def _of_input(here: Path, entry: AnyInput) -> Iterator[Finding]:
     for wrong in dict.fromkeys(_misfit(described, part.path) for part in spec.parts):
         if wrong is not None:
             yield Finding((*here, 'field'), *wrong)
+
+
+def _of_scaling(here: Path, scaling: SpeedScaling) -> Iterator[Finding]:
+    try:
+        described = message_type(load_interface(scaling.type))
+    except InterfaceMissing as error:
+        yield Finding((*here, 'type'), str(error), _ALL_COUNTS, Severity.WARNING)
+        return
+    wrong = _misfit(described, scaling.field) or _no_number(described, scaling.field)
+    if wrong is not None:
+        yield Finding((*here, 'field'), *wrong)
+
+
+def _no_number(described: MessageType, text: str) -> tuple[str, str] | None:
+    steps = [step for step in field_steps(text) if not isinstance(step, Item)]
+    todo = 'name the field that tells how fast motions run'
+    try:
+        kind, _ = locate(described, steps)
+    except NoSuchField as error:  # a list that is not so long
+        return str(error), todo
+    if isinstance(kind, ScalarType) and kind.kind in ('integer', 'float'):
+        return None
+    return f'{text!r} is {said(kind)}, no number', todo
 
 
 def _misfit(described: MessageType, text: str) -> tuple[str, str] | None:

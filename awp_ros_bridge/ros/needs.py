@@ -92,6 +92,11 @@ def _embodiment(path: Path, name: str, embodiment: Embodiment) -> Iterator[Need]
         elif isinstance(step, CallService):
             yield Need((*place, 'service'), Kind.SERVICE, step.service, step.type, use)
     yield from _rest((*path, 'at_rest'), name, embodiment.at_rest)
+    scaling = embodiment.speed_scaling
+    if scaling is not None:
+        kind = Kind.LATCHED if scaling.latched else Kind.PUBLISHER
+        place, use = (*path, 'speed_scaling', 'topic'), f'the speed scaling of {name}'
+        yield Need(place, kind, scaling.topic, scaling.type, use)
     if embodiment.kinematics is not None and isinstance(embodiment.kinematics.urdf, UrdfTopic):
         place = (*path, 'kinematics', 'urdf', 'topic')
         topic = embodiment.kinematics.urdf.topic

@@ -12,6 +12,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalOutcome,
     GoalProgressed,
+    GoalStalled,
     Input,
 )
 from awp_ros_bridge.ros.live_goals import LiveGoal, LiveGoals
@@ -79,7 +80,7 @@ class Parking:
 
     def post(self, news: Input) -> None:
         """Tell the engine of its own goals only."""
-        if isinstance(news, GoalAccepted | GoalProgressed | GoalEnded):
+        if isinstance(news, GoalAccepted | GoalProgressed | GoalStalled | GoalEnded):
             on_end = self._ends.get(news.goal_id)
             if on_end is not None:
                 if isinstance(news, GoalEnded):

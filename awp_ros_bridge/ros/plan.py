@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from awp_ros_bridge.config import BridgeConfig, UnmeasuredRest
+from awp_ros_bridge.config import BridgeConfig, SpeedScaling, UnmeasuredRest
 from awp_ros_bridge.ros.adapters.base import Adapter
 
 MS = 1_000_000
@@ -23,6 +23,8 @@ class ActionPlan:
     :param server: name of the action server or service, empty for a built-in.
     :param downstream: action servers that the server drives the robot with.
     :param stale_ns: silence after which the embodiment's topic or the feedback proves a loss.
+    :param stall_ns: time without motion or progress that counts as a stall, None for no limit.
+    :param speed_scaling: of the embodiment; the limit goes by it.
     """
 
     embodiment: str
@@ -35,6 +37,8 @@ class ActionPlan:
     duration_ns: int | None
     stale_ns: int
     downstream: tuple[str, ...] = ()
+    stall_ns: int | None = None
+    speed_scaling: SpeedScaling | None = None
 
     @property
     def kind(self) -> str:
@@ -61,5 +65,7 @@ def action_plans(config: BridgeConfig, adapters: Adapters) -> dict[Key, ActionPl
             duration_ns=None if action.max_duration_ms is None else action.max_duration_ms * MS,
             stale_ns=stale_ns,
             downstream=action.downstream,
+            stall_ns=None if action.stall_after_ms is None else action.stall_after_ms * MS,
+            speed_scaling=config.embodiments[embodiment].speed_scaling,
         )
     return plans

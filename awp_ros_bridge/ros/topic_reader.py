@@ -82,6 +82,12 @@ class TopicReader:
             self._retire(subscription)
 
     @property
+    def has_publisher(self) -> bool:
+        """Tell whether somebody publishes what can be read here."""
+        subscription = self._subscription
+        return subscription is not None and bool(subscription.get_publisher_count())
+
+    @property
     def is_dispatched(self) -> bool:
         """Tell whether every message is called back."""
         return self._is_dispatched

@@ -321,6 +321,7 @@ class Crowd:
             (3, self.clear),
             (5, self.end_a_goal),
             (4, self.go_on_with_a_goal),
+            (1, self.stall_a_goal),
             (3, self.change_mood),
             (8, self.answer),
             (1, self.say_again),
@@ -355,6 +356,9 @@ class Crowd:
         goal_id, progress = self._goal(), self.random.choice([0.1, 0.9, 2.0])
         fact = facts.GoalProgressed(goal_id, progress)
         self.tell(facts.GoalAccepted(goal_id) if self.random.random() < 0.5 else fact)
+
+    def stall_a_goal(self) -> None:
+        self.tell(facts.GoalStalled(self._goal(), 'drawn'))
 
     def change_mood(self) -> None:
         world, at_random = self.world, self.random.random

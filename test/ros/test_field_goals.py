@@ -35,6 +35,7 @@ from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 WINDOW_MS = 3000
 WATCHDOG_MS = 2000
 LATE_FRAME = 'tray'
+STALL_MS = 2000
 
 
 @pytest.fixture(scope='module')
@@ -43,6 +44,16 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     sections = {
         'session': {'heartbeat_interval_ms': 5000, 'reconnect_window_ms': WINDOW_MS},
         'frames.include': {LATE_FRAME: LATE_FRAME},
+        'embodiments.arm_01': {
+            'speed_scaling': {
+                'topic': 'speed_scaling',
+                'type': 'std_msgs/msg/Float64',
+                'field': 'data',
+                'full': 1.0,
+                'latched': True,
+            },
+        },
+        'actions.follow_joint_trajectory': {'stall_after_ms': STALL_MS},
     }
     with running_cell(folder, config_with(folder, sections)) as started:
         run(started.warm_up())
@@ -221,20 +232,41 @@ def test_f32_a_server_that_never_ends_is_cancelled_at_the_deadline(
     run(play())
 
 
+def test_f32_a_goal_that_stalls_is_cancelled_and_fails_saying_for_how_long(
+    cell: Cell, tap: RobotTap, peer: RosPeer
+) -> None:
+    async def play() -> None:
+        async with cell.holding() as agent:
+            await agent.submit('go', 'follow_joint_trajectory', turn(10_000, 1.0))
+            await until(lambda: tap.is_moving, what='the arm moving')
+            cancels = len(tap.cancels)
+            await asyncio.to_thread(set_fault, peer, 'stall')
+            stalled_ns = time.monotonic_ns()
+            said = await agent.status('go')
+            took_ms = (time.monotonic_ns() - stalled_ns) * 1e-6
+            assert (said['state'], said['reason']) == ('failed', 'x-ros2.stalled')
+            assert f'(stall_after_ms {STALL_MS}, speed scaling 1.00)' in said['detail']
+            assert STALL_MS - 200 < took_ms < STALL_MS + 1500
+            assert len(tap.cancels) == cancels + 1
+            assert not tap.running(TRAJECTORY)
+
+    run(play())
+
+
 def test_a_robot_slowed_to_nothing_is_not_taken_for_stalled_and_its_deadline_stays(
     cell: Cell, tap: RobotTap, peer: RosPeer
 ) -> None:
-    """A speed slider at zero, as of a UR whose program is paused."""
+    """A speed slider at zero, as of a UR whose program is paused: longer than the stall limit."""
 
     async def play() -> None:
         async with cell.holding() as agent:
             await asyncio.to_thread(set_parameter, peer, 'speed_scaling', 0.0)
-            await agent.submit('go', 'follow_joint_trajectory', turn(400, 0.1), deadline_ms=2500)
+            await agent.submit('go', 'follow_joint_trajectory', turn(400, 0.1), deadline_ms=3000)
             sent_ns = time.monotonic_ns()
             said = await agent.status('go')
             took_ms = (time.monotonic_ns() - sent_ns) * 1e-6
             assert (said['state'], said['reason']) == ('failed', 'deadline_exceeded')
-            assert 2400 < took_ms < 4200
+            assert 2900 < took_ms < 4700
             assert not tap.running(TRAJECTORY)
             await asyncio.to_thread(set_parameter, peer, 'speed_scaling', 0.5)
             await agent.submit('on', 'follow_joint_trajectory', turn(400, 0.1), deadline_ms=5000)

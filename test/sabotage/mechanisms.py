@@ -584,6 +584,15 @@ MECHANISMS = (
         'test_a_server_whose_robot_fell_silent_and_that_does_not_answer_is_lost_in_time',
     ),
     Mechanism(
+        'stalled goals',
+        'a goal whose robot stands still for no reason holds it until its time is over',
+        f'{ROS}.stall_watch:StallWatch.look',
+        'nobody looks',
+        _nothing,
+        f'{UNIT}/test_stall_watch.py::'
+        'test_a_goal_of_a_body_that_rests_without_progress_is_stalled_and_it_is_said_once',
+    ),
+    Mechanism(
         'watchdog',
         'the robot goes on for an agent that fell silent',
         f'{ENGINE}.liveness:Liveness._check_watchdog',

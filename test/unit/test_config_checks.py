@@ -32,7 +32,25 @@ def second_body(data: Json) -> None:
     data['embodiments']['arm_02'] = {**data['embodiments']['arm_01']}
 
 
+SCALING = {
+    'topic': 'speed', 'type': 'std_msgs/msg/Float64', 'field': 'data', 'full': 100.0,
+}  # fmt: skip
+
+
 ERRORS = [
+    (
+        both(
+            put('embodiments/arm_01/at_rest', {'unmeasured': True, 'settle_ms': 500}),
+            put('actions/move/stall_after_ms', 5000),
+        ),
+        'actions.move.stall_after_ms: nothing measures whether arm_01 moves; '
+        'remove it, or measure at_rest of arm_01 by joint states, odometry or tf',
+    ),
+    (
+        put('actions/move/stall_after_ms', 10_000),
+        'actions.move.stall_after_ms: 10000 ms is not below max_duration_ms, 10000 ms; '
+        'lower it, or remove it: the action would always end at max_duration_ms',
+    ),
     (
         both(put('safety/watchdog_ms', 3000), put('session/reconnect_window_ms', 2999)),
         'safety.watchdog_ms: 3000 ms is longer than session.reconnect_window_ms, 2999 ms; '
@@ -193,6 +211,19 @@ def test_a_rule_finds_what_it_is_for(change: Any, problem: str) -> None:
 
 WARNINGS = [
     (
+        put('embodiments/arm_01/speed_scaling', SCALING),
+        'embodiments.arm_01.speed_scaling: no action of arm_01 has stall_after_ms, the only thing '
+        'that it stretches; add stall_after_ms to an action, such as 5000, or remove it',
+    ),
+    (
+        both(
+            put('embodiments/arm_01/speed_scaling', {**SCALING, 'topic': '/speed'}),
+            put('actions/move/stall_after_ms', 5000),
+        ),
+        "embodiments.arm_01.speed_scaling.topic: '/speed' is absolute, a namespace does not move "
+        "it; write 'speed', unless the name is meant for the whole domain",
+    ),
+    (
         put('channels/spare', {'source': 'embodiment_state', 'embodiment': 'arm_01'}),
         "channels.spare: no embodiment lists 'spare'; "
         'add it to the channels of an embodiment, or remove it',
@@ -232,6 +263,44 @@ WARNINGS = [
         'motion; list the topics that say when it must not move, here or in safety.inputs',
     ),
 ]
+
+
+def test_a_stall_with_its_scaling_is_no_problem() -> None:
+    change = both(
+        put('embodiments/arm_01/speed_scaling', SCALING), put('actions/move/stall_after_ms', 5000)
+    )
+    assert said(loaded(change)) == []
+
+
+@pytest.mark.parametrize(
+    ('path', 'value', 'problem'),
+    [
+        (
+            'actions/move/stall_after_ms',
+            499,
+            'actions.move.stall_after_ms: 499 ms is out of range, the least is 500 ms; raise it',
+        ),
+        (
+            'embodiments/arm_01/speed_scaling',
+            {**SCALING, 'full': 0.0},
+            'embodiments.arm_01.speed_scaling.full: 0 is out of range, it must be more than 0; '
+            'raise it',
+        ),
+        (
+            'embodiments/arm_01/speed_scaling',
+            {key: value for key, value in SCALING.items() if key != 'full'},
+            'embodiments.arm_01.speed_scaling.full: ',
+        ),
+        (
+            'embodiments/arm_01/speed_scaling',
+            {**SCALING, 'field': 'data[name=x]'},
+            "embodiments.arm_01.speed_scaling.field: 'data[name=x]' is not a field path; ",
+        ),
+    ],
+)
+def test_what_stalls_are_told_by_is_strict(path: str, value: Any, problem: str) -> None:
+    (found,) = said(loaded(put(path, value)))
+    assert found.startswith(problem)
 
 
 @pytest.mark.parametrize(('change', 'problem'), WARNINGS)
@@ -327,6 +396,10 @@ def test_the_sample_suits_its_adapters() -> None:
 
 
 ADAPTER_ERRORS = [
+    (
+        put('actions/stop/stall_after_ms', 5000),
+        "actions.stop.stall_after_ms: adapter 'stopper' runs no goal that could stall; remove it",
+    ),
     (
         put('actions/move/adapter', 'moverr'),
         "actions.move.adapter: there is no adapter 'moverr'; did you mean 'mover'?",

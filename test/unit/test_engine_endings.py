@@ -85,6 +85,11 @@ def _envelope(world: World, agent: Agent) -> None:
     world.violate()
 
 
+def _stalled(world: World, agent: Agent) -> None:
+    action = _of(world, 'a')
+    world.meddle(lambda k: k.endings.end(action, Cause.STALLED, 'nothing moves'))
+
+
 def _stale(world: World, agent: Agent) -> None:
     action = _of(world, 'a')
     world.meddle(lambda k: k.endings.end(action, Cause.STALE_INTENT, 'too late'))
@@ -100,6 +105,7 @@ APPLY: dict[Cause, Callable[[World, Agent], None]] = {
     Cause.CANCEL: _cancel,
     Cause.ENVELOPE: _envelope,
     Cause.DEADLINE: _deadline,
+    Cause.STALLED: _stalled,
     Cause.STALE_INTENT: _stale,
     Cause.PREEMPT: _replace,
 }
@@ -129,6 +135,7 @@ ENDS: dict[Cause, tuple[Ended | None, Ended | None, Ended]] = {
         ('failed', 'deadline_exceeded'),
         _ABORTED,
     ),
+    Cause.STALLED: (None, ('failed', 'x-ros2.stalled'), _ABORTED),
     Cause.STALE_INTENT: (('rejected', 'stale_intent'), None, _ABORTED),
     Cause.PREEMPT: (('cancelled', 'superseded'), ('preempted', None), _ABORTED),
 }
@@ -260,6 +267,7 @@ def test_deadline_outranks_a_replacement_that_waits_for_rest() -> None:
         (Cause.CLOSE, 'abort_failed'),
         (Cause.RESET, 'abort_failed'),
         (Cause.DEADLINE, 'deadline_exceeded'),
+        (Cause.STALLED, 'x-ros2.stalled'),
         (Cause.TRANSFER, 'world_error'),
         (Cause.PREEMPT, 'world_error'),
     ],

@@ -14,6 +14,7 @@ from awp_ros_bridge.engine.inputs import (
     GoalEnded,
     GoalOutcome,
     GoalProgressed,
+    GoalStalled,
     Meaning,
     RestReached,
 )
@@ -263,3 +264,36 @@ def test_unknown_answers_of_the_ros_side_are_ignored() -> None:
         RestReached(999),
     )
     assert world.log == []
+
+
+def test_a_stalled_goal_is_cancelled_and_its_action_fails_at_rest_saying_why() -> None:
+    world = World()
+    agent = world.session(subscribe=[])
+    world.hold()
+    world.auto_accept = True
+    agent.submit('move', 'a')
+    (started,) = world.effects(fx.StartGoal)
+    world.tell(GoalStalled(started.goal_id, 'arm rests for 5000 ms'))
+    assert [c.goal_id for c in world.effects(fx.CancelGoal)] == [started.goal_id]
+    assert agent.states('a')[-1] == 'executing'
+    world.finish(O.CANCELED, goal=0)
+    assert agent.states('a')[-1] == 'executing'
+    world.rest()
+    status = agent.last('a')
+    assert (status['state'], status['reason']) == ('failed', 'x-ros2.stalled')
+    assert status['detail'] == 'arm rests for 5000 ms'
+    assert not agent.notes('world.event'), 'a stall is no reason for safe state'
+
+
+@pytest.mark.parametrize('state', ['in_flight', 'cancelling', 'past its deadline', 'closing'])
+def test_a_stall_changes_nothing_for_a_goal_that_is_not_running_or_ends_already(
+    state: str,
+) -> None:
+    world = World()
+    agent = bring(state, world)
+    before = agent.states('a'), len(world.effects(fx.CancelGoal))
+    (started,) = world.effects(fx.StartGoal)
+    world.tell(GoalStalled(started.goal_id, 'too late'), GoalStalled('f' * 32, 'of nobody'))
+    assert (agent.states('a'), len(world.effects(fx.CancelGoal))) == before
+    world.pay()
+    assert agent.end('a')[1] != 'x-ros2.stalled'

@@ -33,6 +33,8 @@ class Server:
         self.answers = True
         self.asked = 0
         self.lost: list[str] = []
+        self.stall: str | None = None
+        self.stalled: list[tuple[int, str]] = []
         self._due: list[tuple[int, Callable[[], None]]] = []
         clock = SimpleNamespace(monotonic_ns=lambda: self.now_ns)
         monkeypatch.setattr(goal_watch, 'time', clock)
@@ -43,7 +45,9 @@ class Server:
         self.run = GoalRun(these, plan, these, is_accepted=True, heard_ns=self.now_ns)
         self.run.link = these
         self.runs = {'goal': self.run}
-        GoalWatch(these, these, lambda name, now_ns: self._silent_ns())
+        GoalWatch(
+            these, these, lambda name, now_ns: self._silent_ns(), lambda run, now_ns: self._why()
+        )
         self.on_running()
 
     on_running: Callable[[], None]
@@ -65,6 +69,13 @@ class Server:
 
     def expect_result(self, run: GoalRun) -> None:
         """Find that it has not ended."""
+
+    def tell_stalled(self, run: GoalRun, detail: str) -> None:
+        self.stalled.append((self.now_ns // MS, detail))
+
+    def _why(self) -> str | None:
+        why, self.stall = self.stall, None
+        return why
 
     def lose(self, run: GoalRun, why: str) -> None:
         self.lost.append(why)
@@ -110,3 +121,13 @@ def test_a_server_that_leaves_the_graph_is_lost(server: Server) -> None:
     server.is_in_graph = False
     server.pass_ms(600)
     assert server.lost == ['it left the ROS graph']
+
+
+def test_a_goal_that_stalls_is_told_within_a_turn_and_goes_on_until_it_is_cancelled(
+    server: Server,
+) -> None:
+    server.pass_ms(1_000)
+    server.stall = 'nothing moves'
+    server.pass_ms(200)
+    assert server.stalled == [(2_050, 'nothing moves')]
+    assert server.lost == []

@@ -76,3 +76,53 @@ def test_a_type_that_is_not_installed_is_a_warning_that_names_the_package() -> N
     assert problem.severity is Severity.WARNING
     assert "package 'no_such_msgs' is neither installed nor sourced" in problem.what
     assert 'forbids motion' in problem.todo
+
+
+def of_scaling(kind: str, field: str) -> list[Finding]:
+    """Check the sample with a speed scaling of the arm."""
+    body = yaml.safe_load(SAMPLE)
+    body['embodiments']['arm_01']['speed_scaling'] = {
+        'topic': 'speed', 'type': kind, 'field': field, 'full': 100.0,
+    }  # fmt: skip
+    return list(input_findings(BridgeConfig.model_validate(body)))
+
+
+@pytest.mark.parametrize(
+    ('kind', 'field'),
+    [
+        ('std_msgs/msg/Float64', 'data'),
+        ('std_msgs/msg/UInt8', 'data'),
+        ('nav_msgs/msg/Odometry', 'twist.covariance[35]'),
+        ('control_msgs/msg/JointTrajectoryControllerState', 'speed_scaling_factor'),
+    ],
+)
+def test_a_speed_scaling_that_is_a_number_is_no_problem(kind: str, field: str) -> None:
+    assert of_scaling(kind, field) == []
+
+
+@pytest.mark.parametrize(
+    ('kind', 'field', 'what', 'todo'),
+    [
+        ('std_msgs/msg/Float64', 'dta', "has no field 'dta'", "did you mean 'data'?"),
+        ('std_msgs/msg/Bool', 'data', "'data' is boolean, no number", 'how fast motions run'),
+        ('std_msgs/msg/String', 'data', "'data' is string, no number", 'how fast motions run'),
+        ('sensor_msgs/msg/JointState', 'effort', 'is no single value', 'name the field of it'),
+        ('nav_msgs/msg/Odometry', 'twist.covariance[36]', 'holds 36 items', 'how fast'),
+    ],
+)
+def test_a_speed_scaling_that_is_no_number_is_an_error(
+    kind: str, field: str, what: str, todo: str
+) -> None:
+    (problem,) = of_scaling(kind, field)
+    assert problem.path == ('embodiments', 'arm_01', 'speed_scaling', 'field')
+    assert problem.severity is Severity.ERROR
+    assert what in problem.what
+    assert todo in problem.todo
+
+
+def test_a_speed_scaling_of_a_type_that_is_not_installed_is_a_warning() -> None:
+    (problem,) = of_scaling('no_such_msgs/msg/Speed', 'data')
+    assert problem.path == ('embodiments', 'arm_01', 'speed_scaling', 'type')
+    assert problem.severity is Severity.WARNING
+    assert "package 'no_such_msgs' is neither installed nor sourced" in problem.what
+    assert 'all time counts' in problem.todo

@@ -73,6 +73,17 @@ def changed(section: str, key: str, value: Any) -> str:
             [(Kind.PUBLISHER, 'odom', 'nav_msgs/msg/Odometry')],
         ),
         (
+            'speed_scaling',
+            {'topic': 'speed', 'type': 'std_msgs/msg/Float64', 'field': 'data', 'full': 100.0},
+            [(Kind.PUBLISHER, 'speed', 'std_msgs/msg/Float64')],
+        ),
+        (
+            'speed_scaling',
+            {'topic': 'speed', 'type': 'std_msgs/msg/Float64', 'field': 'data', 'full': 1.0,
+             'latched': True},
+            [(Kind.LATCHED, 'speed', 'std_msgs/msg/Float64')],
+        ),
+        (
             'safety_inputs',
             [{'kind': 'bool', 'topic': 'mode',
               'freshness': {'by': 'companion', 'topic': 'alive'}}],
