@@ -189,6 +189,8 @@ def test_a_bridge_that_the_graph_shows_may_take_longer_to_be_heard_and_keeps_its
     uuid = bytes.fromhex(f'{BRIDGE}f00dcafe') + b'\x03' * 8
     with FakeRobot(ros_domain_id) as fake, rigged(rig_config()) as rig:
         rig.ready()
+        beats = f'/another_bridge/{BEAT_TOPIC}'
+        peer.wait_until(lambda: rig.gateway.node.count_publishers(beats), 10.0, 'it in the graph')
         client = ActionClient(peer.node, Fibonacci, 'arm/move')
         peer.wait_until(client.server_is_ready, 10.0, 'the server')
         sent = client.send_goal_async(Fibonacci.Goal(order=3), goal_uuid=UUID(uuid=list(uuid)))
