@@ -317,10 +317,10 @@ async def may_move(agent: Agent, timeout_s: float = 15.0) -> None:
 
 
 @contextmanager
-def tapped(peer: RosPeer) -> Iterator[RobotTap]:
-    """Listen to a robot that is put back to its home before and after."""
+def tapped(peer: RosPeer, namespace: str = '') -> Iterator[RobotTap]:
+    """Listen to a robot, in the namespace of the peer, that is put back home before and after."""
     reset(peer)
-    with RobotTap() as opened:
+    with RobotTap(namespace) as opened:
         # A robot in physics is put back a moment after it said so, and swings for another.
         peer.wait_until(lambda: opened.rests_at_home, 10.0, 'joint states, at rest at home')
         yield opened

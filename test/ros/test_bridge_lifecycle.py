@@ -9,13 +9,13 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap
+from bridge_cell import AWAY_M, Cell, HOME_M, may_move, RobotTap, tapped
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from patience import run, until
 from processes import BridgeProcess, guarding, SIM_ARM, start_sim_robot
 import pytest
-from ros_peer import RosPeer
+from ros_peer import RosPeer, WaitError
 from sim_robot_goals import PRIMITIVE
 from std_msgs.msg import Bool
 from websockets.exceptions import InvalidStatus
@@ -47,8 +47,7 @@ def neighbour(ros: None) -> Iterator[RosPeer]:
 
 @pytest.fixture
 def tap(cell: Cell, neighbour: RosPeer) -> Iterator[RobotTap]:
-    with RobotTap(NAMESPACE) as opened:
-        neighbour.wait_until(lambda: opened.samples, 10.0, 'joint states')
+    with tapped(neighbour, NAMESPACE) as opened:
         yield opened
 
 
@@ -153,7 +152,10 @@ def test_what_ros_sees_lies_in_the_namespace_and_follows_the_session(
         return tuple(heard[t].newest.data if heard[t].messages else None for t in topics)
 
     def sees(*expected: bool) -> None:
-        neighbour.wait_until(lambda: values() == expected, 5.0, f'{topics} {expected}')
+        try:
+            neighbour.wait_until(lambda: values() == expected, 5.0, 'it')
+        except WaitError:
+            assert values() == expected, topics
 
     async def play() -> None:
         await asyncio.to_thread(sees, True, True, True)
