@@ -19,7 +19,7 @@ from bad_messages import (
     submission,
 )
 from bridge_cell import Cell, RobotTap, tapped
-from patience import run
+from patience import run, until
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import reset
@@ -65,6 +65,7 @@ def test_f84_each_bad_message_gets_one_error_that_says_what_is_wrong(
                 assert len(detail) < 500, name
             await agent.submit('good', 'move_to_pose', POSE)
             assert (await agent.status('good'))['state'] == 'completed'
+            await until(lambda: tap.taken() > taken, what='the goal')
             assert tap.taken() == taken + 1
 
     run(play())
@@ -132,6 +133,7 @@ def test_an_action_id_is_submitted_once(cell: Cell, tap: RobotTap) -> None:
                 'action.submit', action_id='once', type='move_to_pose', params=to_pose(0.1, 0, 0.4)
             )
             assert other.code == 3004
+            await until(lambda: tap.taken() > taken, what='the goal')
             assert tap.taken() == taken + 1
 
     run(play())
