@@ -38,12 +38,10 @@ def check(
     config: BridgeConfig, adapters: Adapters | None, encoders: Encoders | None = None
 ) -> Findings:
     """Yield what every rule finds; those about adapters and encoders only when they are known."""
-    for rule in (
-        *RULES, *CHANNEL_RULES, *SAFETY_RULES, *STALL_RULES, *STOP_RULES, *ENVELOPE_RULES,
-    ):  # fmt: skip
+    for rule in EVERY_RULE:
         yield from rule(config)
     if adapters is not None:
-        for adapter_rule in (*ADAPTER_RULES, *STALL_ADAPTER_RULES, *STOP_ADAPTER_RULES):
+        for adapter_rule in EVERY_ADAPTER_RULE:
             yield from adapter_rule(config, adapters)
     if encoders is not None:
         for encoder_rule in ENCODER_RULES:
@@ -374,3 +372,7 @@ RULES = (
     frames_differ,
     rest_fits_the_abort,
 )
+EVERY_RULE = (
+    *RULES, *CHANNEL_RULES, *SAFETY_RULES, *STALL_RULES, *STOP_RULES, *ENVELOPE_RULES,
+)  # fmt: skip
+EVERY_ADAPTER_RULE = (*ADAPTER_RULES, *STALL_ADAPTER_RULES, *STOP_ADAPTER_RULES)

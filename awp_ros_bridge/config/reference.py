@@ -15,17 +15,12 @@ from typing import Annotated, Any, get_args, get_origin, Literal, Union
 from pydantic.fields import FieldInfo
 
 from awp_ros_bridge import __version__
-from awp_ros_bridge.config.adapter_checks import ADAPTER_RULES
 from awp_ros_bridge.config.base import StrictModel, Word
-from awp_ros_bridge.config.channel_checks import CHANNEL_RULES, ENCODER_RULES
-from awp_ros_bridge.config.checks import RULES
-from awp_ros_bridge.config.envelope_checks import ENVELOPE_RULES
+from awp_ros_bridge.config.channel_checks import ENCODER_RULES
+from awp_ros_bridge.config.checks import EVERY_ADAPTER_RULE, EVERY_RULE
 from awp_ros_bridge.config.model import BridgeConfig
 from awp_ros_bridge.config.problems import unit_of
-from awp_ros_bridge.config.safety_checks import SAFETY_RULES
 from awp_ros_bridge.config.schema import flatten
-from awp_ros_bridge.config.stall_checks import STALL_ADAPTER_RULES, STALL_RULES
-from awp_ros_bridge.config.stop_checks import STOP_ADAPTER_RULES, STOP_RULES
 
 _INTRO = """\
 # Configuration
@@ -251,13 +246,9 @@ def _bounds(notes: list[Any], unit: str) -> str:
 
 def _rules() -> str:
     lines = ['## Rules between values', '', 'The loader applies these to the file as a whole.', '']
-    rules = (
-        *RULES, *CHANNEL_RULES, *SAFETY_RULES, *STALL_RULES, *STOP_RULES, *ENVELOPE_RULES,
-    )  # fmt: skip
-    lines += [f'- {_first_line(rule)}' for rule in rules]
+    lines += [f'- {_first_line(rule)}' for rule in EVERY_RULE]
     lines += ['', 'And these where the adapters are installed:', '']
-    adapter_rules = (*ADAPTER_RULES, *STALL_ADAPTER_RULES, *STOP_ADAPTER_RULES)
-    lines += [f'- {_first_line(rule)}' for rule in adapter_rules]
+    lines += [f'- {_first_line(rule)}' for rule in EVERY_ADAPTER_RULE]
     lines += ['', 'And these where the message types of channels are installed:', '']
     lines += [f'- {_first_line(rule)}' for rule in ENCODER_RULES]
     return '\n'.join([*lines, ''])

@@ -92,7 +92,8 @@ def read_tokens(path: Path) -> TokensRead:
         text = data.decode('utf-8')
     except UnicodeDecodeError:
         return _unread(name, 'is not UTF-8', _OTHER)
-    if not _holds_tokens(read(text)):  # said first: it may be a file that others shall read
+    document = read(text)
+    if not _holds_tokens(document):  # said first: it may be a file that others shall read
         return _no_tokens(name)
     if about.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         mode = f'{stat.S_IMODE(about.st_mode):o}'
@@ -101,7 +102,7 @@ def read_tokens(path: Path) -> TokensRead:
         return _unread(
             name, 'belongs to another user', 'only the user of the bridge, or root, may own it'
         )
-    return parse_tokens(text, name)
+    return _tokens_of(document, name)
 
 
 def parse_tokens(text: str, name: str) -> TokensRead:
@@ -110,7 +111,10 @@ def parse_tokens(text: str, name: str) -> TokensRead:
 
     :param name: what problems call the file.
     """
-    document = read(text)
+    return _tokens_of(read(text), name)
+
+
+def _tokens_of(document: Document, name: str) -> TokensRead:
     if document.findings:
         rows = [
             (line, (), 'cannot be read as YAML with unique keys') for line, _ in document.findings

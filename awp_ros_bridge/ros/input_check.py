@@ -12,12 +12,12 @@ from awp_ros_bridge.config.problems import Finding, Path, Severity
 from awp_ros_bridge.manifest.field_types import (
     FieldType,
     ListType,
-    locate,
     MessageType,
     NoSuchField,
     said,
     ScalarType,
 )
+from awp_ros_bridge.ros.adapters.described_fields import located
 from awp_ros_bridge.ros.interfaces import InterfaceMissing, load_interface, message_type
 
 _CLOSED = 'until then it forbids motion'
@@ -67,10 +67,9 @@ def _of_scaling(here: Path, scaling: SpeedScaling) -> Iterator[Finding]:
 
 
 def _no_number(described: MessageType, text: str) -> tuple[str, str] | None:
-    steps = [step for step in field_steps(text) if not isinstance(step, Item)]
     todo = 'name the field that tells how fast motions run'
     try:
-        kind, _ = locate(described, steps)
+        kind, _ = located(text, described)
     except NoSuchField as error:  # a list that is not so long
         return str(error), todo
     if isinstance(kind, ScalarType) and kind.kind in ('integer', 'float'):
