@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+WHY_CHARACTERS = 300
+
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Write what failed and what got another try to a file, and print the slowest files."""
@@ -12,13 +14,10 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if path is None:
         return
     stats = terminalreporter.stats
-    lines = [
-        f'{kind} {report.nodeid}'
-        for kind in ('failed', 'error', 'rerun')
-        for report in stats.get(kind, ())
-    ]
-    if lines:
-        Path(path).write_text('\n'.join(lines) + '\n', encoding='utf-8')
+    with Path(path).open('a', encoding='utf-8') as told:
+        for kind in ('failed', 'error', 'rerun'):
+            for report in stats.get(kind, ()):
+                told.write(f'{kind}\t{report.nodeid}\t{_why(report)}\n')
     took_s: Counter[str] = Counter()
     for report in (each for reports in stats.values() for each in reports):
         if hasattr(report, 'duration'):
@@ -26,3 +25,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section('slowest files')
     for name, seconds in took_s.most_common(25):
         terminalreporter.write_line(f'{seconds:7.1f} s  {name}')
+
+
+def _why(report: Any) -> str:
+    """Tell in one line where and with what a test failed."""
+    crash = getattr(report.longrepr, 'reprcrash', None)
+    if crash is None:
+        return ' '.join(str(report.longrepr).split())[-WHY_CHARACTERS:]
+    said = ' '.join(crash.message.split())[:WHY_CHARACTERS]
+    return f'{Path(crash.path).name}:{crash.lineno}: {said}'
