@@ -22,7 +22,8 @@ class GoalRun:
     :param alive_ns: steady time at which the server last answered a question.
     :param told_ns: steady time at which progress was reported.
     :param feedbacks: number of feedback messages.
-    :param widest_ns: longest silence between two of them so far.
+    :param regular: number of the newest ones in a row that came soon after each other.
+    :param pauses: number of those that did not.
     :param early: feedback that came before the acceptance, kept back to keep the order.
     :param progress: newest that was told, None before any was.
     :param stall: how long it did nothing, None where nobody asks.
@@ -44,7 +45,8 @@ class GoalRun:
     told_ns: int = 0
     measured_ns: int = 0
     feedbacks: int = 0
-    widest_ns: int = 0
+    regular: int = 0
+    pauses: int = 0
     early: bytes | None = None
     progress: float | None = None
     stall: StallClock | None = None
@@ -76,8 +78,10 @@ class GoalRun:
 
     def hear(self, now_ns: int) -> None:
         """Note a feedback message."""
-        if self.feedbacks:
-            self.widest_ns = max(self.widest_ns, now_ns - self.heard_ns)
+        if self.feedbacks and now_ns - self.heard_ns >= self.plan.stale_ns // 2:
+            self.regular = 0
+            self.pauses += 1
+        self.regular += 1
         self.feedbacks += 1
         self.heard_ns = now_ns
 

@@ -24,7 +24,8 @@ TURN_NS = 50 * MS
 MEASURE_NS = 100 * MS
 ANSWER_NS = 100 * MS  # what a live server gets for the answer
 GRAPH_NS = 500 * MS
-REGULAR = 3  # feedback messages after which silence means something
+REGULAR = 3  # feedback messages in a row after which silence means something
+RARE = 20  # of so many, one may come late: a hiccup of the machine makes no server irregular
 
 
 class GoalWatch:
@@ -109,7 +110,7 @@ class GoalWatch:
         proven_ns = now_ns - run.alive_ns  # since it answered a question
         companion_ns = min(self._silent_ns(run.plan.embodiment, now_ns) or 0, proven_ns)
         feedback_ns = 0
-        if run.feedbacks >= REGULAR and run.widest_ns < run.plan.stale_ns // 2:
+        if run.regular >= REGULAR and run.pauses * RARE <= run.feedbacks:
             feedback_ns = min(now_ns - run.heard_ns, proven_ns)
         if companion_ns >= feedback_ns:
             return companion_ns, f'the rest topic of {run.plan.embodiment} is'
