@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from functools import partial
+import time
 from typing import TYPE_CHECKING
 
 from awp_ros_bridge.cli.ros_verb import Json, NO, OK, UNUSABLE
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from awp_ros_bridge.ros.visitor import Visitor
 
 
-_SERVICES_S = 1.5  # a bridge that was found tells its services soon
+_SERVICES_S = 1.5  # who told one of its services tells the others soon
 
 
 def add_embodiment(parser: argparse.ArgumentParser) -> None:
@@ -37,8 +37,7 @@ def ask(
         place = bridge
         if args.embodiment is not None:
             token = _token(args.embodiment)
-            visitor.wait(partial(_is_offered, visitor, bridge, word, token), _SERVICES_S)
-            offered = visitor.triggers(bridge, word)
+            offered = _offered(visitor, bridge, word, token)
             if token not in offered:
                 known += [f'{name} of {bridge}' for name in offered]
                 continue
@@ -55,8 +54,19 @@ def ask(
     return OK if all(a['ok'] for a in answers) else NO, {'answers': answers}
 
 
-def _is_offered(visitor: Visitor, bridge: str, word: str, token: str) -> bool:
-    return token in visitor.triggers(bridge, word)
+def _offered(visitor: Visitor, bridge: str, word: str, token: str) -> list[str]:
+    """Wait until an embodiment offers a service, or others do and it does not; return which do."""
+    heard_s: float | None = None
+
+    def is_known() -> bool:
+        nonlocal heard_s
+        offered, now_s = visitor.triggers(bridge, word), time.monotonic()
+        if offered and heard_s is None:
+            heard_s = now_s
+        return token in offered or (heard_s is not None and now_s - heard_s >= _SERVICES_S)
+
+    visitor.wait(is_known)
+    return visitor.triggers(bridge, word)
 
 
 def _token(name: str) -> str:

@@ -79,8 +79,11 @@ class Visitor:
         name = None if wanted is None else '/' + wanted.strip('/')
         known: list[str] = []
         ends_s = time.monotonic() + self.timeout_s
-        while time.monotonic() < ends_s:
-            for found in [each for each in self._seen() if each not in known]:
+        while True:
+            news = [each for each in self._seen() if each not in known]
+            if not news and time.monotonic() >= ends_s:  # what was done with one may take long
+                break
+            for found in news:
                 known.append(found)
                 if name in (None, found):
                     yield found
