@@ -101,6 +101,7 @@ def hosted(
     secrets_written.note(TOKEN)
     secrets_written.watch(folder / 'audit')
     patch.setenv('AWP_BRIDGE_TOKEN', TOKEN)
+    gc.unfreeze()  # what is frozen is then what the bridge froze
     patch.setattr(wiring.World, 'build', remember)
     patch.setattr(os, '_exit', made.leave)
     try:

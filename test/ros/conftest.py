@@ -1,6 +1,7 @@
 """Owns the fixtures of the tests with the embedded robot."""
 
 from collections.abc import Iterator
+import gc
 from importlib.util import find_spec
 from pathlib import Path
 import sys
@@ -20,7 +21,7 @@ else:
 
     from bridge_cell import Cell, running_cell
     from bridge_host import Host, hosted
-    from fixtures import peer, ros, ros_domain_id  # noqa: F401
+    from fixtures import lateness, peer, ros, ros_domain_id  # noqa: F401
     from patience import run
 
 from processes import nothing_left, start_sim_robot, StartedProcess
@@ -32,6 +33,20 @@ def _ended() -> Iterator[None]:
     """End what the tests of a module have left running."""
     with nothing_left():
         yield
+
+
+@pytest.fixture(scope='session', autouse=True)
+def _imported() -> None:
+    """Spare the collections of garbage below what the imports have made."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect what a test let go of: contexts lie in cycles, and their participants talk on."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope='session', autouse=True)

@@ -23,6 +23,7 @@ from awp_ros_bridge.engine.policy import GoalRefusal
 from awp_ros_bridge.ros.adapters.base import Adapter, AdapterContext, Limits, Outcome
 
 Json = dict[str, Any]
+HELD_S = 15.0  # how long a callback may keep the robot's thread at most
 LATCHED = QoSProfile(
     depth=1,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -31,7 +32,7 @@ LATCHED = QoSProfile(
 
 
 def eventually(
-    condition: Callable[[], Any], what: str = 'a condition', timeout_s: float = 10.0
+    condition: Callable[[], Any], what: str = 'a condition', timeout_s: float = 20.0
 ) -> Any:
     """Wait until a condition is true and return its value."""
     ends_s = time.monotonic() + timeout_s
@@ -105,12 +106,14 @@ class Knobs:
     How the fake server misbehaves.
 
     :param accept_s: time the goal callback takes.
+    :param decides: what the goal callback waits for.
     :param cancel_s: time the cancel callback takes.
     :param obeys_cancel: False leaves a cancelled goal running.
     """
 
     accepts: bool = True
     accept_s: float = 0.0
+    decides: threading.Event | None = None
     accepts_cancel: bool = True
     cancel_s: float = 0.0
     obeys_cancel: bool = True
@@ -170,7 +173,8 @@ class FakeRobot:
         self.velocity: float | None = 0.0
         self.position = 0.0
         self.service_calls = 0
-        self.service_answers = True
+        self._answers = threading.Event()
+        self._answers.set()
         self.node.create_service(Trigger, 'arm/trigger', self._on_trigger)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
@@ -191,6 +195,7 @@ class FakeRobot:
             self._pacer.join()
         self._stopping = True
         self._running.set()
+        self.release()
         self._executor.wake()
         self._thread.join(5.0)
         for _ in range(10):  # a goal that has just begun is a coroutine that wants to be run
@@ -202,6 +207,19 @@ class FakeRobot:
         self._context.try_shutdown()
 
     # ------------------------------------------------------------ knobs
+
+    def answer_services(self, answers: bool) -> None:
+        """Answer what was and is asked, or keep it waiting."""
+        if answers:
+            self._answers.set()
+        else:
+            self._answers.clear()
+
+    def release(self) -> None:
+        """Let every callback that a test keeps waiting go on."""
+        self._answers.set()
+        if self.knobs.decides is not None:
+            self.knobs.decides.set()
 
     def start_server(self) -> None:
         """Offer the action."""
@@ -249,9 +267,8 @@ class FakeRobot:
 
     def feedback(self, goal_id: str, length: int) -> None:
         """Publish feedback of a goal, progress length/10."""
-        handle = self.handles[bytes.fromhex(goal_id)]
         message = Fibonacci.Feedback(sequence=[0] * length)
-        self.run(lambda: handle.publish_feedback(message))
+        self.run(lambda: self.handles[bytes.fromhex(goal_id)].publish_feedback(message))
 
     def late_feedback(self, handle: Any) -> None:
         """Publish feedback of a goal that has ended, which a server of rclpy refuses to do."""
@@ -273,7 +290,7 @@ class FakeRobot:
 
         self._executor.create_task(work)
         if self._running.is_set():
-            assert done.wait(5.0), 'the fake robot did not answer'
+            assert done.wait(10.0), 'the fake robot did not answer'
 
     # ------------------------------------------------------------ inside
 
@@ -292,12 +309,14 @@ class FakeRobot:
         self.seen.arrivals.append(time.monotonic_ns())
         if self.knobs.accept_s:
             time.sleep(self.knobs.accept_s)
+        if self.knobs.decides is not None:
+            self.knobs.decides.wait(HELD_S)
         return GoalResponse.ACCEPT if self.knobs.accepts else GoalResponse.REJECT
 
     def _on_accepted(self, handle: Any) -> None:
         uuid = bytes(handle.goal_id.uuid)
+        self.handles[uuid] = handle  # first: who sees the request may look for it
         self.seen.requests.append((uuid, time.monotonic_ns()))
-        self.handles[uuid] = handle
         if self.knobs.early_feedback:
             handle.publish_feedback(Fibonacci.Feedback(sequence=[0] * 5))
         if self.knobs.ends_at_once:
@@ -325,8 +344,7 @@ class FakeRobot:
 
     def _on_trigger(self, request: Any, response: Any) -> Any:
         self.service_calls += 1
-        if not self.service_answers:
-            time.sleep(1.0)
+        self._answers.wait(HELD_S)
         response.success = True
         response.message = 'done'
         return response
@@ -349,6 +367,7 @@ class SafetyTopic:
         self.publisher = self.node.create_publisher(Bool, topic, qos)
         self._period_s = 0.0
         self._value = False
+        self._speaking = threading.Lock()  # nothing older is repeated after what is said
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -359,8 +378,9 @@ class SafetyTopic:
 
     def say(self, value: bool) -> None:
         """Publish once, at once."""
-        self._value = value
-        self.publisher.publish(Bool(data=value))
+        with self._speaking:
+            self._value = value
+            self.publisher.publish(Bool(data=value))
 
     def repeat(self, rate_hz: float) -> None:
         """Repeat the value last said."""
@@ -381,5 +401,6 @@ class SafetyTopic:
 
     def _pace(self) -> None:
         while self._period_s:
-            self.publisher.publish(Bool(data=self._value))
+            with self._speaking:
+                self.publisher.publish(Bool(data=self._value))
             time.sleep(self._period_s)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 import os
 
+from lateness import Lateness
 from processes import free_domain_id
 import pytest
 import rclpy
@@ -36,4 +37,11 @@ def ros(ros_domain_id: int) -> Iterator[None]:
 def peer(ros: None) -> Iterator[RosPeer]:
     """Give a node with its executor, to act as the robot's other side."""
     with RosPeer('test_peer') as opened:
+        yield opened
+
+
+@pytest.fixture
+def lateness() -> Iterator[Lateness]:
+    """Tell what a busy machine takes from the test: what its limits on time do not count."""
+    with Lateness() as opened:
         yield opened

@@ -31,6 +31,11 @@ from awp_ros_bridge.ros.live_goals import LiveGoal
 
 T = TypeVar('T')
 
+# How long what is heard may be silent. A busy machine keeps this process waiting for longer than a
+# robot's input should be silent, so only the tests of silence take the short times.
+PATIENT_MS = 3000
+SILENT_MS = 400
+
 E_STOP = {
     'name': 'e_stop',
     'topic': 'safety/e_stop',
@@ -39,14 +44,16 @@ E_STOP = {
     'unsafe_when': True,
     'means': 'e_stop',
     'freshness': {'by': 'message'},
-    'stale_after_ms': 300,
+    'stale_after_ms': PATIENT_MS,
 }
 MEASURED = {
     'topic': 'joint_states',
     'max_velocity_radps': 0.01,
     'for_ms': 50,
-    'stale_after_ms': 400,
+    'stale_after_ms': PATIENT_MS,
 }
+BLOCKED_S = 30.0  # longer than any test waits for what must happen meanwhile
+IMPATIENT = {'stale_after_ms': SILENT_MS}
 UNMEASURED = {'unmeasured': True, 'settle_ms': 50}
 
 
@@ -79,15 +86,20 @@ def config(
                 'move': {
                     'adapter': 'fibonacci',
                     'ros_action': 'arm/move',
-                    'ack_timeout_ms': 500,
+                    'ack_timeout_ms': PATIENT_MS,
                     **group,
                     **(move or {}),
                 },
-                'measured': {'adapter': 'measured', 'ros_action': 'arm/move', **group},
+                'measured': {
+                    'adapter': 'measured',
+                    'ros_action': 'arm/move',
+                    'ack_timeout_ms': 500,
+                    **group,
+                },
                 'trigger': {
                     'adapter': 'trigger_service',
                     'ros_service': 'arm/trigger',
-                    'ack_timeout_ms': 300,
+                    'ack_timeout_ms': 1000,
                 },
                 'stop': {'adapter': 'stop', 'max_abort_ms': 1500, **group},
             },
@@ -114,6 +126,7 @@ class Rig:
         self.fatal: list[str] = []
         self._news = threading.Condition()
         self._tickets = itertools.count(1)
+        self._releases: list[threading.Event] = []
         self.gateway = RosGateway(
             bridge_config, adapters(), self.post, arguments, self.fatal.append
         )
@@ -132,11 +145,11 @@ class Rig:
             heard: list[Any] = [each for each, _ in self.heard]
         return [each for each in heard if _matches(each, kind, fields)]
 
-    def wait(self, kind: type[T], timeout_s: float = 10.0, **fields: Any) -> T:
+    def wait(self, kind: type[T], timeout_s: float = 20.0, **fields: Any) -> T:
         """Wait for the first input of a kind with these field values."""
         return self.wait_timed(kind, timeout_s, **fields)[0]
 
-    def wait_timed(self, kind: type[T], timeout_s: float = 10.0, **fields: Any) -> tuple[T, int]:
+    def wait_timed(self, kind: type[T], timeout_s: float = 20.0, **fields: Any) -> tuple[T, int]:
         """Wait likewise and return the steady time of arrival too."""
 
         def found() -> tuple[T, int] | None:
@@ -195,18 +208,27 @@ class Rig:
         return goal
 
     def block_goals(self, release: threading.Event) -> None:
-        """Keep the goals thread busy until an event is set."""
+        """Keep the goals thread busy until an event is set, and return when it is."""
+        is_busy = threading.Event()
 
         def wait() -> None:
-            release.wait(5.0)
+            is_busy.set()
+            release.wait(BLOCKED_S)
 
+        self._releases.append(release)
         self.gateway.goals_thread.post(wait)
+        assert is_busy.wait(5.0), 'the goals thread did not come to it'
+
+    def release_goals(self) -> None:
+        """Let the goals thread go on, whatever keeps it."""
+        for release in self._releases:
+            release.set()
 
     def cancel_goal(self, goal_id: str) -> None:
         """Cancel a goal."""
         self.gateway.apply(CancelGoal(goal_id, 'arm', 'move'))
 
-    def ended(self, goal_id: str, timeout_s: float = 10.0) -> GoalEnded:
+    def ended(self, goal_id: str, timeout_s: float = 20.0) -> GoalEnded:
         """Wait for a goal's end."""
         return self.wait(GoalEnded, timeout_s, goal_id=goal_id)
 
@@ -228,7 +250,7 @@ class Rig:
         self.gateway.apply(AwaitRest(ticket, 'arm', 'arm'))
         return ticket
 
-    def rested(self, ticket: int, timeout_s: float = 10.0) -> RestReached:
+    def rested(self, ticket: int, timeout_s: float = 20.0) -> RestReached:
         """Wait for rest."""
         return self.wait(RestReached, timeout_s, ticket=ticket)
 
@@ -245,6 +267,7 @@ def running(bridge_config: BridgeConfig, arguments: tuple[str, ...] = ()) -> Ite
     try:
         yield rig
     finally:
+        rig.release_goals()
         rig.gateway.stop(2.0)
     assert not rig.fatal, rig.fatal
 

@@ -136,11 +136,21 @@ def wait_moving(peer: RosPeer, joint_states: Listener, speed_radps: float = 0.1)
     """Wait until the arm moves at some speed."""
     joint_states.wait_next()
     peer.wait_until(
-        lambda: arm_speed_radps(joint_states.newest) > speed_radps, 5.0, 'the arm moving'
+        lambda: arm_speed_radps(joint_states.newest) > speed_radps, what='the arm moving'
     )
 
 
-def wait_at_rest(peer: RosPeer, joint_states: Listener, timeout_s: float = 5.0) -> float:
+def braked_s(joint_states: Listener) -> float:
+    """Give from the first to the last message of what was heard how long the arm moved."""
+    moved_s = [
+        stamp_s
+        for stamp_s, message in zip(joint_states.stamps_s(), joint_states.messages, strict=True)
+        if arm_speed_radps(message) > 1e-3
+    ]
+    return moved_s[-1] - moved_s[0] if moved_s else 0.0
+
+
+def wait_at_rest(peer: RosPeer, joint_states: Listener, timeout_s: float = 20.0) -> float:
     """Wait until the arm rests; return how long it took."""
     joint_states.wait_next()
     return peer.wait_until(

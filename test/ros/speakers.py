@@ -31,6 +31,7 @@ class Speaker:
         self.publisher = self.node.create_publisher(message_type, topic, qos)
         self.newest: Any = None
         self._period_s = 0.0
+        self._speaking = threading.Lock()  # nothing older is repeated after what is said
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -41,8 +42,9 @@ class Speaker:
 
     def say(self, message: Any) -> None:
         """Publish once, at once."""
-        self.newest = message
-        self.publisher.publish(message)
+        with self._speaking:
+            self.newest = message
+            self.publisher.publish(message)
 
     def repeat(self, rate_hz: float = 50.0) -> None:
         """Repeat what was said last, until the rate is 0."""
@@ -67,5 +69,6 @@ class Speaker:
 
     def _pace(self) -> None:
         while self._period_s:
-            self.publisher.publish(self.next_message())
+            with self._speaking:
+                self.publisher.publish(self.next_message())
             time.sleep(self._period_s)

@@ -40,7 +40,7 @@ def robot(ros_domain_id: int) -> Iterator[FakeRobot]:
 
 @pytest.fixture
 def rig(robot: FakeRobot) -> Iterator[Rig]:
-    with running(config()) as rig:
+    with running(config(move={'ack_timeout_ms': 500})) as rig:
         yield rig
 
 

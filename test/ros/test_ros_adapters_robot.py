@@ -72,6 +72,8 @@ def run(
         return goal.is_over
 
     peer.wait_until(is_over, 30.0, 'the end of the goal')
+    states.wait_next()  # the goal's end may overtake the last joint states
+    is_over()
     outcome = adapter.outcome(goal.wait_result().result)
     assert outcome.ok, outcome.detail
     return progress, max((_tip_speed(m) for m in states.messages), default=0.0)
@@ -102,9 +104,9 @@ def test_a_move_arrives_and_keeps_below_its_speed(
         progress, fastest_mps = run(peer, states, 'motion_primitive', params)
         # the goal's end may overtake the last joint states
         arrived = partial(_is_tip_at, states, p_m)
-        peer.wait_until(arrived, 5.0, 'the tip at its target')
+        peer.wait_until(arrived, what='the tip at its target')
         assert fastest_mps <= speed_mps
-        assert progress[0] < 0.2
+        assert progress[0] < 0.4
         assert progress[-1] > 0.97
 
 

@@ -9,8 +9,9 @@ import time
 from typing import Any
 
 from fakes import eventually, FakeRobot
-from gateway_rig import config, MEASURED, outcome, Rig, running
+from gateway_rig import config, IMPATIENT, MEASURED, outcome, PATIENT_MS, Rig, running
 from geometry_msgs.msg import TransformStamped
+from lateness import Lateness
 from nav_msgs.msg import Odometry
 import pytest
 from tf2_msgs.msg import TFMessage
@@ -84,7 +85,7 @@ def base(robot: FakeRobot) -> Iterator[Base]:
 
 def limited(source: dict[str, Any], **changes: Any) -> Any:
     """Return a configuration whose motion is measured by a source."""
-    measured = {'spatial_margin_m': 0.01, 'stale_after_ms': 300, **source}
+    measured = {'spatial_margin_m': 0.01, 'stale_after_ms': PATIENT_MS, **source}
     envelope = {'spatial': BOX, 'max_velocity_mps': 0.5, 'enforcement': 'measured', **changes}
     return config(at_rest=MEASURED, envelope={**envelope, 'measured': measured}, more=FRAMES)
 
@@ -92,6 +93,15 @@ def limited(source: dict[str, Any], **changes: Any) -> Any:
 @pytest.fixture
 def rig(base: Base) -> Iterator[Rig]:
     with running(limited({'source': 'odometry'})) as rig:
+        rig.ready()
+        rig.clear()
+        yield rig
+
+
+@pytest.fixture
+def impatient(base: Base) -> Iterator[Rig]:
+    """Measure likewise, where silence is soon too long."""
+    with running(limited({'source': 'odometry', **IMPATIENT})) as rig:
         rig.ready()
         rig.clear()
         yield rig
@@ -109,7 +119,7 @@ def is_open(rig: Rig) -> None:
 
 
 def test_a_base_that_leaves_the_box_is_stopped_before_anybody_is_asked(
-    rig: Rig, base: Base, robot: FakeRobot
+    rig: Rig, base: Base, robot: FakeRobot, lateness: Lateness
 ) -> None:
     robot.velocity = 0.3
     goal_id, epoch = moving(rig), rig.gateway.gate.epoch
@@ -120,7 +130,7 @@ def test_a_base_that_leaves_the_box_is_stopped_before_anybody_is_asked(
     assert (fact.measured, fact.bound, fact.tolerance) == (0.03, 0.0, 0.01)
     assert fact.epoch == epoch + 1
     assert '(1.030, 0.000, 0.000)' in fact.detail
-    assert at_ns - left_ns < 150e6
+    assert at_ns - left_ns < 150e6 + lateness.since(left_ns)
     assert not rig.gateway.gate.is_open('arm')
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
     refused = rig.start_goal()
@@ -150,11 +160,8 @@ def test_motion_is_permitted_again_from_rest_and_only_inward(
     base.x_m = 0.5
     said = rig.wait(SafetyChanged, input_name=SPATIAL, engaged=False)
     assert said.detail == 'at rest within it'
-    assert rig.gateway.limits.report('arm')['spatial'] == {
-        'measured': 0.0,
-        'allowed': 0.01,
-        'violated': False,
-    }
+    within = {'measured': 0.0, 'allowed': 0.01, 'violated': False}
+    eventually(lambda: rig.gateway.limits.report('arm')['spatial'] == within, 'all is well')
 
 
 def test_a_base_that_is_too_fast_is_stopped(rig: Rig, base: Base) -> None:
@@ -184,14 +191,15 @@ def test_both_limits_are_told_and_each_is_released(rig: Rig, base: Base) -> None
     is_open(rig)
 
 
-def test_silence_of_the_source_forbids_motion_and_is_no_violation(rig: Rig, base: Base) -> None:
+def test_silence_of_the_source_forbids_motion_and_is_no_violation(
+    impatient: Rig, base: Base
+) -> None:
+    rig = impatient
     goal_id = moving(rig)
-    silent_ns = time.monotonic_ns()
     base.speaks = False
-    said, at_ns = rig.wait_timed(SafetyChanged, input_name='odom:limits', engaged=True)
+    said = rig.wait(SafetyChanged, input_name='odom:limits', engaged=True)
     assert said.meaning is Meaning.NOT_READY
     assert 'odom silent for' in said.detail
-    assert at_ns - silent_ns < (300 + 100) * 1e6
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
     assert not rig.all(EnvelopeViolated)
     base.speaks = True
@@ -222,8 +230,9 @@ def test_a_source_that_was_never_heard_forbids_motion(robot: FakeRobot) -> None:
 
 
 def test_a_violation_while_the_source_falls_silent_is_released_after_both(
-    rig: Rig, base: Base, robot: FakeRobot
+    impatient: Rig, base: Base, robot: FakeRobot
 ) -> None:
+    rig = impatient
     robot.velocity = 0.3
     base.x_m = 1.2
     rig.wait(EnvelopeViolated)
@@ -238,12 +247,12 @@ def test_a_violation_while_the_source_falls_silent_is_released_after_both(
 
 
 def test_tf_measures_place_and_speed(base: Base) -> None:
-    with running(limited({'source': 'tf', 'tip': 'base'})) as rig:
+    with running(limited({'source': 'tf', 'tip': 'base', 'stale_after_ms': 1000})) as rig:
         rig.ready()
-        base.x_m = 0.5  # a jump is a speed
+        base.x_m = 0.9  # a jump is a speed
         fact = rig.wait(EnvelopeViolated)
         assert fact.limit == 'max_velocity_mps'
-        assert fact.measured > 1.0
+        assert fact.measured > 0.55
         rig.wait(SafetyChanged, input_name=SPEED, engaged=False)
         is_open(rig)
         base.x_m = 1.5

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
+from lateness import Lateness
 from observation_world import (
     BEST_EFFORT,
     JOINTS,
@@ -108,7 +109,7 @@ def test_one_latched_sample_reaches_every_new_observer_with_its_time() -> None:
         assert made.samples()[-1] == first
 
 
-def test_nobody_listens_and_nothing_is_dispatched() -> None:
+def test_nobody_listens_and_nothing_is_dispatched(lateness: Lateness) -> None:
     with world() as made, stream(made, 200.0):
         wait_for(lambda: not made.note(), 'the topic is heard')
         feed = made.observations._feeds['proprio']
@@ -116,36 +117,41 @@ def test_nobody_listens_and_nothing_is_dispatched() -> None:
         assert feed.pace is Pace.REST
         assert not feed.reader.is_dispatched
         assert not made.samples()
+        asked_ns = time.monotonic_ns()
         made.observations.demand('proprio', 100.0, True)
         sample = wait_for(made.samples, 'the newest at once')[0]
-        assert time.monotonic_ns() - sample.captured_ns < 1_000_000_000
+        age_ns = time.monotonic_ns() - sample.captured_ns
+        assert age_ns < 1_000_000_000 + lateness.since(asked_ns)
 
 
-def test_a_fast_topic_is_thinned_out_to_the_wanted_rate() -> None:
+def test_a_fast_topic_is_thinned_out_to_the_wanted_rate(lateness: Lateness) -> None:
     with world() as made, stream(made, 500.0):
         made.observations.demand('proprio', 20.0, True)
         feed = made.observations._feeds['proprio']
         wait_for(lambda: feed.pace is Pace.POLL, 'polling')
-        before, start_s = len(made.samples()), time.monotonic()
+        before, start_ns = len(made.samples()), time.monotonic_ns()
         wait_for(lambda: len(made.samples()) >= before + 20, 'twenty samples')
-        rate_hz = 20 / (time.monotonic() - start_s)
-        assert 10.0 < rate_hz < 24.0
+        took_s = (time.monotonic_ns() - start_ns) * 1e-9
+        assert 20 / 24.0 < took_s < 20 / 10.0 + lateness.since(start_ns) * 1e-9
         made.observations.demand('proprio', 1000.0, False)
         wait_for(lambda: feed.pace is Pace.FOLLOW, 'following again')
         values = [p['q_rad'][0] for p in made.payloads()]
         assert values == sorted(values)
 
 
-def test_every_sample_arrives_at_the_rate_of_the_topic() -> None:
+def test_every_sample_arrives_at_the_rate_of_the_topic(lateness: Lateness) -> None:
     with world() as made:
         made.observations.demand('proprio', 200.0, True)
         with stream(made, 200.0):
             # The reader begins with what hears everybody, then asks for what is offered.
             wait_for(lambda: len(made.samples()) >= 50, 'the subscription has settled')
             made.posted.clear()
+            began_ns = time.monotonic_ns()
             wait_for(lambda: len(made.samples()) >= 300, 'three hundred samples')
         values = [p['q_rad'][0] for p in made.payloads()]
-        assert len(values) >= 0.98 * (values[-1] - values[0] + 1)
+        # a reader that does not get to run in time loses what its queue does not hold
+        lost = 200.0 * lateness.since(began_ns) * 1e-9
+        assert len(values) >= 0.98 * (values[-1] - values[0] + 1) - lost
 
 
 def test_the_time_of_capture_comes_from_the_stamp_when_it_is_believable() -> None:

@@ -100,9 +100,13 @@ def test_moving_frames_are_sampled_at_the_wanted_rate() -> None:
         wait_for(lambda: made.payloads(TF_CHANNEL), 'the first sample')
         assert made.payloads(TF_CHANNEL)[0] == {'transforms': []}
         before_s = time.monotonic()
-        publish_moving(made, lambda: len(made.samples(TF_CHANNEL)) > 12, 'twelve samples')
+        found = publish_moving(
+            made,
+            lambda: len(made.samples(TF_CHANNEL)) > 12
+            and made.payloads(TF_CHANNEL)[-1]['transforms'],
+            'twelve samples, and a frame in the last',
+        )
         assert 12 / (time.monotonic() - before_s) < 30.0
-        found = made.payloads(TF_CHANNEL)[-1]['transforms']
         assert [t['frame'] for t in found] == ['tool0']
         assert found[0]['parent'] == 'base'
         assert math.isclose(found[0]['p_m'][2], 0.5)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from fakes import eventually, FakeRobot, SafetyTopic
-from gateway_rig import config, E_STOP, outcome, Rig, running
+from gateway_rig import config, E_STOP, IMPATIENT, outcome, Rig, running
 import pytest
 from ros_peer import RosPeer
 from std_msgs.msg import Bool
@@ -87,10 +87,10 @@ def test_the_stop_does_not_wait_for_the_goals_thread(
     goal_id = moving(rig)
     release = threading.Event()
     rig.block_goals(release)
-    began_ns = time.monotonic_ns()
+    rig.clear()
     assert ask(peer, 'stop').success
-    eventually(lambda: robot.seen.cancelled(goal_id), 'the safety thread cancels it', 2.0)
-    assert time.monotonic_ns() - began_ns < 3e9, 'the goals thread is blocked for longer'
+    eventually(lambda: robot.seen.cancelled(goal_id), 'the safety thread cancels it')
+    assert not rig.of_goal(goal_id), 'the goals thread is still blocked'
     release.set()
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
 
@@ -123,13 +123,11 @@ def test_f91_clear_waits_for_goals_and_says_which_have_not_ended(
     robot.knobs.obeys_cancel = False
     goal_id = moving(rig)
     assert ask(peer, 'stop').success
-    began_s = time.monotonic()
     answer = ask(peer, 'clear')
     assert not answer.success
     assert answer.message == (
         'clear failed: still engaged after 2000 ms: arm: goals: goals on arm/move have not ended'
     )
-    assert time.monotonic() - began_s < 4.0
     assert not permitted(rig)
     future = peer.send_request(Trigger, '/awp_ros_bridge/arm/clear')
     peer.turn_for(0.3)
@@ -213,7 +211,7 @@ def test_a_latched_input_holds_until_the_hardware_is_clear_and_an_operator_says_
 def test_a_latched_input_that_falls_silent_cannot_be_cleared(
     robot: FakeRobot, button: SafetyTopic, peer: RosPeer
 ) -> None:
-    latching = {**E_STOP, 'latch': 'until_operator'}
+    latching = {**E_STOP, **IMPATIENT, 'latch': 'until_operator'}
     with running(config(safety_inputs=(latching,))) as rig:
         rig.ready()
         button.say(True)

@@ -8,6 +8,7 @@ import time
 
 from fakes import eventually, FakeRobot
 from gateway_rig import config, outcome, Rig, running
+from lateness import Lateness
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 import pytest
@@ -94,7 +95,8 @@ def test_deadlines_run_on_time_in_order_and_can_be_cancelled(spun: Spun) -> None
     thread.post(arm)
     eventually(lambda: len(ran) == 2, 'both ran')
     assert [name for name, _ in ran] == ['early', 'late']
-    assert 20e6 <= ran[0][1] - started_ns < 60e6
+    assert ran[0][1] - started_ns >= 20e6
+    assert ran[1][1] - started_ns >= 60e6
 
 
 def test_an_exception_is_reported_once_and_the_thread_lives_on(spun: Spun) -> None:
@@ -246,19 +248,22 @@ def test_stop_cancels_what_runs_and_waits(robot: FakeRobot) -> None:
 # ---------------------------------------------------------------- the dead-man timer
 
 
-def test_a_silent_loop_stops_the_robot_within_the_lease(robot: FakeRobot) -> None:
+def test_a_silent_loop_stops_the_robot_within_the_lease(
+    robot: FakeRobot, lateness: Lateness
+) -> None:
     with running(config()) as rig:
         rig.ready()
         goal_id = rig.start_goal()
         rig.wait(GoalAccepted, goal_id=goal_id)
-        for _ in range(10):
+        for _ in range(50):
             rig.gateway.beat(time.monotonic_ns())
-            time.sleep(0.05)
+            time.sleep(0.01)  # far below the lease: this thread may be kept waiting
         assert not rig.all(SafetyChanged, input_name=LOOP)
         last_ns = time.monotonic_ns()
         rig.gateway.beat(last_ns)
         eventually(lambda: robot.seen.cancelled(goal_id), 'the goal is cancelled')
-        assert robot.seen.cancels[0][1] - last_ns < 350e6
+        took_ns = robot.seen.cancels[0][1] - last_ns
+        assert 250e6 <= took_ns < 350e6 + lateness.since(last_ns)
         assert rig.wait(SafetyChanged, input_name=LOOP, engaged=True)
         rig.ended(goal_id)
         stop = threading.Event()
@@ -269,26 +274,29 @@ def test_a_silent_loop_stops_the_robot_within_the_lease(robot: FakeRobot) -> Non
 
         loop = threading.Thread(target=turn)
         loop.start()
-        rig.wait(SafetyChanged, input_name=LOOP, engaged=False)
-        stop.set()
-        loop.join()
+        try:
+            rig.wait(SafetyChanged, input_name=LOOP, engaged=False)
+        finally:
+            stop.set()
+            loop.join()
 
 
 # ---------------------------------------------------------------- status and reset
 
 
-def test_status_is_repeated_with_a_deadline(peer: RosPeer, robot: FakeRobot) -> None:
+def test_status_is_repeated_with_a_deadline(
+    peer: RosPeer, robot: FakeRobot, lateness: Lateness
+) -> None:
     qos = QoSProfile(depth=10, deadline=Duration(nanoseconds=250_000_000))
     with running(config()) as rig:
         rig.ready()
         permitted = peer.listen(Bool, '/awp_ros_bridge/arm/motion_permitted', qos)
         in_safe_state = peer.listen(Bool, '/awp_ros_bridge/arm/in_safe_state', qos)
         at_rest = peer.listen(Bool, '/awp_ros_bridge/arm/at_rest', qos)
-        peer.wait_until(lambda: len(permitted.messages) >= 5, what='repetition')
-        gaps = [
-            b - a for a, b in zip(permitted.arrivals_s, permitted.arrivals_s[1:], strict=False)
-        ]
-        assert sorted(gaps)[len(gaps) // 2] < 0.105
+        began_ns = time.monotonic_ns()
+        peer.wait_until(lambda: len(permitted.messages) > 10, what='repetition')
+        took_s = permitted.arrivals_s[10] - permitted.arrivals_s[0]
+        assert took_s < 1.05 + lateness.since(began_ns) * 1e-9
         assert permitted.newest.data
         assert in_safe_state.wait_next().data  # nothing was reported yet
         assert not at_rest.wait_next().data  # unmeasured

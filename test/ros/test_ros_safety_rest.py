@@ -7,7 +7,8 @@ import math
 import time
 
 from fakes import eventually, FakeRobot
-from gateway_rig import config, MEASURED, outcome, Rig, running
+from gateway_rig import config, IMPATIENT, MEASURED, outcome, Rig, running, SILENT_MS
+from lateness import Lateness
 import pytest
 
 from awp_ros_bridge.engine.inputs import (
@@ -19,6 +20,8 @@ from awp_ros_bridge.engine.inputs import (
     RestChanged,
     SafetyChanged,
 )
+from awp_ros_bridge.ros import goal_watch
+from awp_ros_bridge.ros.plan import MS
 
 # a server of rclpy that is asked for a goal it does not know warns through a deprecated call
 pytestmark = pytest.mark.filterwarnings('ignore:Deprecated in favor:DeprecationWarning')
@@ -45,6 +48,25 @@ def rig(robot: FakeRobot) -> Iterator[Rig]:
 def measured(robot: FakeRobot) -> Iterator[Rig]:
     robot.publish_joints(100)
     with running(config(at_rest=MEASURED)) as rig:
+        rig.ready()
+        yield rig
+
+
+@pytest.fixture
+def impatient(robot: FakeRobot) -> Iterator[Rig]:
+    """Measure likewise, where silence is soon too long."""
+    robot.publish_joints(100)
+    with running(config(at_rest={**MEASURED, **IMPATIENT})) as rig:
+        rig.ready()
+        yield rig
+
+
+@pytest.fixture
+def unhurried(robot: FakeRobot, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    """Measure likewise, and give servers that are asked whether they live time to answer."""
+    monkeypatch.setattr(goal_watch, 'ANSWER_NS', 400 * MS)
+    robot.publish_joints(100)
+    with running(config(at_rest={**MEASURED, 'stale_after_ms': 1000})) as rig:
         rig.ready()
         yield rig
 
@@ -76,7 +98,7 @@ def test_a_fast_topic_is_looked_at_and_followed_while_somebody_waits(
     robot: FakeRobot,
 ) -> None:
     robot.publish_joints(400)
-    with running(config(at_rest=MEASURED)) as rig:
+    with running(config(at_rest={**MEASURED, 'stale_after_ms': 1000})) as rig:
         source = rig.gateway.rest._sources['joint_states']
         reader = eventually(lambda: source._reader)
         eventually(lambda: not reader.is_dispatched, 'the reader rests')
@@ -87,10 +109,8 @@ def test_a_fast_topic_is_looked_at_and_followed_while_somebody_waits(
         robot.velocity = 0.0
         assert rig.rested(ticket).measured
         eventually(lambda: not reader.is_dispatched, 'the reader rests again')
-        silent_ns = time.monotonic_ns()
         robot.publish_joints(0)
-        _, at_ns = rig.wait_timed(RestChanged, at_rest=None)
-        assert at_ns - silent_ns < (400 + 100) * 1e6
+        rig.wait(RestChanged, at_rest=None)
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])
@@ -119,10 +139,14 @@ def test_f45_a_velocity_that_is_no_number_is_no_rest(
 def test_arrays_that_do_not_match_are_unsafe(measured: Rig, robot: FakeRobot) -> None:
     measured.wait(RestChanged, at_rest=True)
     robot.publish_joints(0)
-    for _ in range(5):
+
+    def is_told() -> bool:
         robot.publish_joint_sample(velocity=[0.0])
         time.sleep(0.025)
-    assert any('1 velocities' in e.detail for e in measured.all(SafetyChanged, engaged=True))
+        told = measured.all(SafetyChanged, input_name=REST, engaged=True)
+        return any('1 velocities' in each.detail for each in told)
+
+    eventually(is_told, 'the arrays that do not match')
 
 
 def test_without_velocities_positions_are_differenced(robot: FakeRobot) -> None:
@@ -130,7 +154,7 @@ def test_without_velocities_positions_are_differenced(robot: FakeRobot) -> None:
     robot.publish_joints(100)
     with running(config(at_rest=MEASURED)) as rig:
         rig.wait(RestChanged, at_rest=True)
-        stop = time.monotonic() + 0.5
+        stop = time.monotonic() + 10.0
         while time.monotonic() < stop and not rig.all(RestChanged, at_rest=False):
             robot.position += 0.01
             time.sleep(0.005)
@@ -160,23 +184,25 @@ def test_without_measured_rest_no_velocity_is_known(rig: Rig, robot: FakeRobot) 
 
 
 def test_silence_of_joint_states_stops_and_names_the_server(
-    measured: Rig, robot: FakeRobot
+    unhurried: Rig, robot: FakeRobot
 ) -> None:
+    measured = unhurried
     measured.wait(RestChanged, at_rest=True)
     goal_id = measured.start_goal()
     measured.wait(GoalAccepted, goal_id=goal_id)
     measured.clear()
-    silent_ns = time.monotonic_ns()
     robot.publish_joints(0)
-    change, at_ns = measured.wait_timed(SafetyChanged, input_name=REST, engaged=True)
+    change = measured.wait(SafetyChanged, input_name=REST, engaged=True)
     assert change.meaning is Meaning.NOT_READY
     assert 'arm/move' in change.detail
-    assert at_ns - silent_ns < (400 + 100) * 1e6
     measured.wait(RestChanged, at_rest=None)
     assert outcome(measured, goal_id) is GoalOutcome.CANCELED
 
 
-def test_f25_killed_server_is_lost_from_silence(measured: Rig, robot: FakeRobot) -> None:
+def test_f25_killed_server_is_lost_from_silence(
+    impatient: Rig, robot: FakeRobot, lateness: Lateness
+) -> None:
+    measured = impatient
     measured.wait(RestChanged, at_rest=True)
     goal_id = measured.start_goal()
     measured.wait(GoalAccepted, goal_id=goal_id)
@@ -185,12 +211,13 @@ def test_f25_killed_server_is_lost_from_silence(measured: Rig, robot: FakeRobot)
     ended, at_ns = measured.wait_timed(GoalEnded, goal_id=goal_id)
     assert ended.outcome is GoalOutcome.LOST
     assert 'arm/move' in ended.detail
-    assert at_ns - silent_ns <= (400 + 100) * 1e6
+    assert at_ns - silent_ns <= (SILENT_MS + 100) * 1e6 + lateness.since(silent_ns)
     robot.thaw()
     eventually(lambda: measured.gateway.health()['held'] == 0, 'nothing is held')
 
 
-def test_a_lost_server_is_missing_until_it_answers(measured: Rig, robot: FakeRobot) -> None:
+def test_a_lost_server_is_missing_until_it_answers(impatient: Rig, robot: FakeRobot) -> None:
+    measured = impatient
     measured.wait(RestChanged, at_rest=True)
     goal_id = measured.start_goal()
     measured.wait(GoalAccepted, goal_id=goal_id)
@@ -204,13 +231,14 @@ def test_a_lost_server_is_missing_until_it_answers(measured: Rig, robot: FakeRob
     eventually(lambda: measured.gateway.health()['held'] == 0, 'nothing is held')
 
 
-def test_f82_a_silent_server_that_answers_is_not_lost(measured: Rig, robot: FakeRobot) -> None:
+def test_f82_a_silent_server_that_answers_is_not_lost(unhurried: Rig, robot: FakeRobot) -> None:
+    measured = unhurried
     goal_id = measured.start_goal()
     measured.wait(GoalAccepted, goal_id=goal_id)
     for length in range(1, 6):
         robot.feedback(goal_id, length)
     with pytest.raises(AssertionError):
-        measured.wait(GoalEnded, timeout_s=1.2, goal_id=goal_id)
+        measured.wait(GoalEnded, timeout_s=1.6, goal_id=goal_id)
     robot.end(goal_id, 'succeed')
     assert outcome(measured, goal_id) is GoalOutcome.SUCCEEDED
 
@@ -230,7 +258,9 @@ def test_behavior_cancels_and_waits_for_rest(measured: Rig, robot: FakeRobot) ->
     assert finished.detail.startswith('cancel_goals: 1 on arm/move; wait_at_rest: at rest after')
 
 
-def test_behavior_names_the_step_that_ran_into_its_bound(measured: Rig, robot: FakeRobot) -> None:
+def test_behavior_names_the_step_that_ran_into_its_bound(
+    measured: Rig, robot: FakeRobot, lateness: Lateness
+) -> None:
     robot.velocity = 0.5
     measured.wait(RestChanged, at_rest=False)
     started_ns = time.monotonic_ns()
@@ -238,7 +268,7 @@ def test_behavior_names_the_step_that_ran_into_its_bound(measured: Rig, robot: F
     finished, at_ns = measured.wait_timed(type(measured.behaved(ticket)), ticket=ticket)
     assert not finished.ok
     assert 'wait_at_rest: was not done within 300 ms' in finished.detail
-    assert 300e6 <= at_ns - started_ns < 400e6
+    assert 300e6 <= at_ns - started_ns < 400e6 + lateness.since(started_ns)
 
 
 def test_behavior_names_a_server_that_refuses(measured: Rig, robot: FakeRobot) -> None:

@@ -11,6 +11,7 @@ import uuid
 from control_msgs.msg import JointJog
 from fakes import eventually, FakeRobot
 from geometry_msgs.msg import Twist, TwistStamped
+from lateness import Lateness
 import pytest
 import rclpy
 from rclpy.context import Context
@@ -37,7 +38,8 @@ def zeros(topic: str, kind: str, **more: Any) -> PublishZeros:
 
 
 def call(service: str, **more: Any) -> CallService:
-    return CallService(step='call_service', service=service, timeout_ms=300, **more)
+    settings = {'timeout_ms': 1000, **more}
+    return CallService(step='call_service', service=service, **settings)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -73,21 +75,22 @@ def make(ros_domain_id: int) -> Iterator[Make]:
     quiet = SignalHandlerOptions.NO
     rclpy.init(context=context, domain_id=ros_domain_id, signal_handler_options=quiet)
     fatal: list[str] = []
-    threads: list[RosThread] = []
+    made_of: list[tuple[RosThread, Node]] = []
 
-    def made(answer_ms: int = 300, **plan: Any) -> Stopper:
-        node = Node(f'stopper_{len(threads)}', context=context)
+    def made(answer_ms: int = 1000, **plan: Any) -> Stopper:
+        node = Node(f'stopper_{len(made_of)}', context=context)
         thread = RosThread('stopper', fatal.append)
         plans = {'arm': StopPlan(**plan)}
         actuators = StopActuators(node, thread, plans, answer_ns=answer_ms * 1_000_000)
         thread.start(node)
-        threads.append(thread)
+        made_of.append((thread, node))
         return Stopper(thread, actuators, [])
 
     yield made
-    for thread in threads:
+    for thread, node in made_of:
         thread.stop(5.0)
         thread.close()
+        node.destroy_node()
     context.try_shutdown()
     assert not fatal
 
@@ -98,28 +101,34 @@ def robot(ros_domain_id: int) -> Iterator[FakeRobot]:
         yield robot
 
 
-def test_zeros_leave_at_once_at_the_rate_and_for_the_time(make: Make, peer: RosPeer) -> None:
+def test_zeros_leave_at_once_at_the_rate_and_for_the_time(
+    make: Make, peer: RosPeer, lateness: Lateness
+) -> None:
     heard = peer.listen(TwistStamped, 'cmd_vel', 100)
     step = zeros('cmd_vel', TWIST_STAMPED, frame_id='base_link', for_ms=300, rate_hz=50.0)
     stopper = make(zeros=(step,))
-    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
-    began_s, began_ns = time.monotonic(), time.time_ns()
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), what='a match')
+    began_ns, stamped_ns = time.monotonic_ns(), time.time_ns()
     assert stopper.begin() == ['publish_zeros cmd_vel']
-    peer.wait_until(lambda: heard.messages, 5.0, 'the first zero')
-    peer.wait_until(lambda: stopper.reports, 5.0, 'the report')
+    peer.wait_until(lambda: heard.messages, what='the first zero')
+    peer.wait_until(lambda: stopper.reports, what='the report')
     report = stopper.reports[0]
     assert report.ok
     assert 'in 300 ms' in report.detail
+    sent = int(report.detail.split()[0])
+    peer.wait_until(lambda: len(heard.messages) >= sent, what='every zero')
     peer.turn_for(0.1)
-    assert heard.arrivals_s[0] - began_s < 0.1
-    assert 0.2 < heard.arrivals_s[-1] - began_s < 0.4
-    assert 10 <= len(heard.messages) <= 16
-    assert report.detail.startswith(f'{len(heard.messages)} in')
+    assert len(heard.messages) == sent
+    first_s, last_s = (heard.arrivals_s[at] - began_ns * 1e-9 for at in (0, -1))
+    lost_s = lateness.since(began_ns) * 1e-9
+    assert first_s < 0.1 + lost_s
+    assert 0.2 < last_s < 0.4 + lost_s
+    assert 10 - lost_s * 50.0 <= sent <= 16
     for message in heard.messages:
         assert message.header.frame_id == 'base_link'
         assert message.twist == Twist()
         stamp_ns = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-        assert began_ns <= stamp_ns <= time.time_ns()
+        assert stamped_ns <= stamp_ns <= time.time_ns()
     stamps = [(m.header.stamp.sec, m.header.stamp.nanosec) for m in heard.messages]
     assert len(set(stamps)) == len(stamps)  # a driver drops what is stamped long ago
     heard.close()
@@ -136,9 +145,9 @@ def test_zeros_have_the_shape_of_their_type(make: Make, peer: RosPeer) -> None:
             zeros('twist', TWIST),
         )
     )
-    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), what='a match')
     stopper.begin()
-    peer.wait_until(lambda: len(stopper.reports) == 3, 5.0, 'the reports')
+    peer.wait_until(lambda: len(stopper.reports) == 3, what='the reports')
     assert all(report.ok for report in stopper.reports)
     assert list(arrays.newest.data) == [0.0] * 6
     assert list(jogs.newest.joint_names) == ['a', 'b']
@@ -149,17 +158,20 @@ def test_zeros_have_the_shape_of_their_type(make: Make, peer: RosPeer) -> None:
         each.close()
 
 
-def test_a_stop_on_top_of_another_has_its_own_time(make: Make, peer: RosPeer) -> None:
+def test_a_stop_on_top_of_another_has_its_own_time(
+    make: Make, peer: RosPeer, lateness: Lateness
+) -> None:
     heard = peer.listen(Twist, 'cmd_vel', 100)
     stopper = make(zeros=(zeros('cmd_vel', TWIST, for_ms=300),))
-    peer.wait_until(lambda: not stopper.actuators.missing('arm'), 10.0, 'a match')
+    peer.wait_until(lambda: not stopper.actuators.missing('arm'), what='a match')
     stopper.begin()
     peer.turn_for(0.15)
-    again_s = time.monotonic()
+    again_ns = time.monotonic_ns()
     stopper.begin()
-    peer.wait_until(lambda: len(stopper.reports) == 2, 5.0, 'both reports')
+    peer.wait_until(lambda: len(stopper.reports) == 2, what='both reports')
     peer.turn_for(0.1)
-    assert 0.25 < heard.arrivals_s[-1] - again_s < 0.45
+    last_s = heard.arrivals_s[-1] - again_ns * 1e-9
+    assert 0.25 < last_s < 0.45 + lateness.since(again_ns) * 1e-9
     heard.close()
 
 
@@ -181,7 +193,7 @@ def test_f112_zeros_of_another_type_than_the_listener_are_named(make: Make, peer
             f'cmd_vel_stamped is {TWIST_STAMPED} there, the configuration says {TWIST}'
         ]
 
-    peer.wait_until(is_named, 10.0, 'the other type in the graph')
+    peer.wait_until(is_named, what='the other type in the graph')
     heard.close()
 
 
@@ -189,7 +201,7 @@ def test_a_type_that_is_not_installed_harms_its_own_step_only(make: Make, peer: 
     heard = peer.listen(Twist, 'cmd_vel', 10)
     foreign = zeros('foreign', TWIST).model_copy(update={'type': 'no_such_msgs/msg/Foo'})
     stopper = make(zeros=(foreign, zeros('cmd_vel', TWIST)))
-    peer.wait_until(lambda: len(stopper.actuators.missing('arm')) == 1, 10.0, 'a match')
+    peer.wait_until(lambda: len(stopper.actuators.missing('arm')) == 1, what='a match')
     stopper.begin()
     broken = stopper.report('publish_zeros foreign')
     assert not broken.ok
@@ -208,7 +220,7 @@ def test_stop_services_answer_yes_no_or_too_late(make: Make, robot: FakeRobot) -
 
     robot.node.create_service(SetBool, 'arm/brake', refuse)
     brake = call('arm/brake', type='std_srvs/srv/SetBool', data=True)
-    stopper = make(calls=(call('arm/trigger'), brake, call('arm/nowhere')))
+    stopper = make(calls=(call('arm/trigger'), brake, call('arm/nowhere', timeout_ms=300)))
     eventually(lambda: len(stopper.actuators.missing('arm')) == 1, 'two services are there')
     began_ns = time.monotonic_ns()
     stopper.begin()
@@ -220,11 +232,11 @@ def test_stop_services_answer_yes_no_or_too_late(make: Make, robot: FakeRobot) -
     missing = stopper.report('call_service arm/nowhere')
     assert not missing.ok
     assert missing.detail == 'no answer within 300 ms, service arm/nowhere is not available'
-    assert 290e6 < time.monotonic_ns() - began_ns < 1000e6
-    robot.service_answers = False
+    assert time.monotonic_ns() - began_ns > 290e6
+    robot.answer_services(False)
     stopper.reports.clear()
     stopper.begin()
-    assert stopper.report('call_service arm/trigger').detail == 'no answer within 300 ms'
+    assert stopper.report('call_service arm/trigger').detail == 'no answer within 1000 ms'
     eventually(lambda: len(stopper.reports) == 3, 'each reports once')
 
 
@@ -234,7 +246,7 @@ def test_cancels_reach_goals_of_anybody_by_id_or_all(
     stopper = make(servers=('plan',), downstream={'plan': Downstream(('arm/move',), 100_000_000)})
     assert set(stopper.actuators.cancels.servers) == {'plan', 'arm/move'}
     cancels = stopper.actuators.cancels
-    peer.wait_until(lambda: cancels.is_ready('arm/move'), 10.0, 'a match')
+    peer.wait_until(lambda: cancels.is_ready('arm/move'), what='a match')
     first, second, third = (
         peer.send_goal(Fibonacci, 'arm/move', Fibonacci.Goal(order=3)) for _ in range(3)
     )
@@ -245,27 +257,27 @@ def test_cancels_reach_goals_of_anybody_by_id_or_all(
         stopper.thread.post(method, *arguments, answers.append, lambda: late.append('late'))
 
     ask(cancels.cancel, 'arm/move', bytes(first.handle.goal_id.uuid))
-    peer.wait_until(lambda: first.is_over and answers, 5.0, 'the end of the first')
+    peer.wait_until(lambda: first.is_over and answers, what='the end of the first')
     assert cancelling(answers[0]) == 1
     assert not second.is_over
     ask(cancels.cancel, 'arm/move', uuid.uuid4().bytes)
-    peer.wait_until(lambda: len(answers) == 2, 5.0, 'an answer')
+    peer.wait_until(lambda: len(answers) == 2, what='an answer')
     assert cancelling(answers[1]) == 0
     ask(cancels.cancel_all, 'arm/move')
-    peer.wait_until(lambda: len(answers) == 3, 5.0, 'an answer')
+    peer.wait_until(lambda: len(answers) == 3, what='an answer')
     assert cancelling(answers[2]) == 2
-    peer.wait_until(lambda: second.is_over and third.is_over, 5.0, 'the end of the others')
+    peer.wait_until(lambda: second.is_over and third.is_over, what='the end of the others')
     assert not late
     fourth = peer.send_goal(Fibonacci, 'arm/move', Fibonacci.Goal(order=3))
-    robot.knobs.cancel_s = 0.6  # longer than the bound
+    robot.knobs.cancel_s = 1.5  # longer than the bound
     ask(cancels.cancel_all, 'arm/move')
-    peer.wait_until(lambda: late, 5.0, 'the bound')
+    peer.wait_until(lambda: late, what='the bound')
     assert len(answers) == 3
-    peer.wait_until(lambda: len(answers) == 4, 5.0, 'the late answer')
+    peer.wait_until(lambda: len(answers) == 4, what='the late answer')
     assert cancelling(answers[3]) == 1
     assert late == ['late']
     assert cancels.outstanding == 0
-    peer.wait_until(lambda: fourth.is_over, 5.0, 'its end')
+    peer.wait_until(lambda: fourth.is_over, what='its end')
 
 
 def test_a_server_is_reached_only_once_it_has_answered(
@@ -276,14 +288,14 @@ def test_a_server_is_reached_only_once_it_has_answered(
         other.freeze()
         cancels = make(servers=('arm/other',)).actuators.cancels
         client = cancels._clients['arm/other']
-        peer.wait_until(client.service_is_ready, 10.0, 'the graph')
+        peer.wait_until(client.service_is_ready, what='the graph')
         peer.turn_for(3 * PROVE_NS * 1e-9)
         assert not cancels.is_ready('arm/other')
         other.thaw()
-        peer.wait_until(lambda: cancels.is_ready('arm/other'), 10.0, 'the proof')
+        peer.wait_until(lambda: cancels.is_ready('arm/other'), what='the proof')
         assert not other.seen.cancels
-        assert cancels.outstanding == 0
+        peer.wait_until(lambda: cancels.outstanding == 0, what='every answer')
         other.stop_server()
-        peer.wait_until(lambda: not cancels._proven, 10.0, 'the end of the server')
+        peer.wait_until(lambda: not cancels._proven, what='the end of the server')
         other.start_server()
-        peer.wait_until(lambda: cancels.is_ready('arm/other'), 10.0, 'a new proof')
+        peer.wait_until(lambda: cancels.is_ready('arm/other'), what='a new proof')

@@ -10,6 +10,7 @@ import uuid
 from fakes import eventually, FakeRobot, SafetyTopic
 from gateway_rig import config, E_STOP, MEASURED, outcome, Rig, running
 from geometry_msgs.msg import Twist
+from lateness import Lateness
 import pytest
 from ros_peer import Listener, RosPeer
 from test_msgs.action import Fibonacci
@@ -34,7 +35,7 @@ ZEROS = {
     'for_ms': 300,
     'rate_hz': 50.0,
 }
-CALL = {'step': 'call_service', 'service': 'arm/trigger', 'timeout_ms': 400}
+CALL = {'step': 'call_service', 'service': 'arm/trigger', 'timeout_ms': 1500}
 PARK = {'step': 'park', 'action': 'move', 'params': {'order': 7}, 'timeout_ms': 1000}
 
 
@@ -71,7 +72,7 @@ class ForeignGoal:
         before = len(robot.seen.requests)
         client = peer.action_client(Fibonacci, robot.action)
         client.send_goal_async(Fibonacci.Goal(order=1))
-        peer.wait_until(lambda: len(robot.seen.requests) > before, 5.0, 'a foreign goal')
+        peer.wait_until(lambda: len(robot.seen.requests) > before, what='a foreign goal')
         self.uuid, _ = robot.seen.requests[before]
         self._robot = robot
 
@@ -95,23 +96,24 @@ def engage(rig: Rig, meaning: Meaning, name: str = 'test') -> None:
 
 
 def test_f99_a_trip_cancels_and_sends_zeros_and_calls_the_service_without_the_engine(
-    robot: FakeRobot, peer: RosPeer, zeros: Listener, button: SafetyTopic
+    robot: FakeRobot, peer: RosPeer, zeros: Listener, button: SafetyTopic, lateness: Lateness
 ) -> None:
     with running(steps(ZEROS, CALL, safety_inputs=(E_STOP,))) as rig:
         rig.ready()
         goal_id = rig.start_goal()
         rig.wait(GoalAccepted, goal_id=goal_id)
         assert not zeros.messages
-        tripped_s = time.monotonic()
+        tripped_ns = time.monotonic_ns()
         button.say(True)
-        peer.wait_until(lambda: zeros.messages, 5.0, 'a zero')
-        assert zeros.arrivals_s[0] - tripped_s < 0.2
+        peer.wait_until(lambda: zeros.messages, what='a zero')
+        first_s = zeros.arrivals_s[0] - tripped_ns * 1e-9
+        assert first_s < 0.2 + lateness.since(tripped_ns) * 1e-9
         assert outcome(rig, goal_id) is GoalOutcome.CANCELED
         eventually(lambda: robot.service_calls == 1, 'the stop service is called')
         # the engine hears of it and calls for the behaviour: it joins what is under way
         finished = None
         ticket = rig.behave()
-        peer.wait_until(lambda: rig.all(type(rig.behaved(ticket)), ticket=ticket), 5.0, 'the end')
+        peer.wait_until(lambda: rig.all(type(rig.behaved(ticket)), ticket=ticket), what='the end')
         finished = rig.behaved(ticket)
         assert finished.ok, finished.detail
         assert 'call_service arm/trigger: done: done' in finished.detail
@@ -119,9 +121,10 @@ def test_f99_a_trip_cancels_and_sends_zeros_and_calls_the_service_without_the_en
         assert 'wait_at_rest: rest not measured' in finished.detail
         peer.turn_for(0.1)
         assert robot.service_calls == 1
-        assert 10 <= len(zeros.messages) <= 17
+        lost_s = lateness.since(tripped_ns) * 1e-9
+        assert 10 - lost_s * 50.0 <= len(zeros.messages) <= 17
         assert all(message == Twist() for message in zeros.messages)
-        assert zeros.arrivals_s[-1] - zeros.arrivals_s[0] < 0.45
+        assert zeros.arrivals_s[-1] - zeros.arrivals_s[0] < 0.45 + lost_s
 
 
 def test_a_bridge_that_starts_while_motion_is_forbidden_touches_nothing(
@@ -137,7 +140,7 @@ def test_a_bridge_that_starts_while_motion_is_forbidden_touches_nothing(
         button.say(False)
         eventually(lambda: rig.gateway.gate.is_open('arm'), 'the gate opens')
         button.say(True)
-        peer.wait_until(lambda: zeros.messages and robot.service_calls, 5.0, 'a stop')
+        peer.wait_until(lambda: zeros.messages and robot.service_calls, what='a stop')
 
 
 def test_a_second_stop_is_carried_out_again(
@@ -146,17 +149,17 @@ def test_a_second_stop_is_carried_out_again(
     with running(steps(ZEROS, CALL)) as rig:
         rig.ready()
         engage(rig, Meaning.FAULT)
-        peer.wait_until(lambda: robot.service_calls == 1, 5.0, 'the first stop')
+        peer.wait_until(lambda: robot.service_calls == 1, what='the first stop')
         gateway = rig.gateway
         release = ('arm', 'test', Meaning.FAULT, 'by the test')
         gateway.safety_thread.post(gateway.local_stop.release, *release)
         eventually(lambda: gateway.gate.is_open('arm'), 'the gate opens')
         engage(rig, Meaning.FAULT)
-        peer.wait_until(lambda: robot.service_calls == 2, 5.0, 'the second stop')
+        peer.wait_until(lambda: robot.service_calls == 2, what='the second stop')
 
 
 def test_a_server_that_hangs_delays_neither_zeros_nor_the_service(
-    ros_domain_id: int, robot: FakeRobot, peer: RosPeer, zeros: Listener
+    ros_domain_id: int, robot: FakeRobot, peer: RosPeer, zeros: Listener, lateness: Lateness
 ) -> None:
     moved = {'ros_action': 'slow/move'}
     with (
@@ -167,15 +170,15 @@ def test_a_server_that_hangs_delays_neither_zeros_nor_the_service(
         goal_id = rig.start_goal()
         rig.wait(GoalAccepted, goal_id=goal_id)
         slow.knobs.cancel_s = 1.2
-        called = robot.service_calls + slow.service_calls
-        began_s = time.monotonic()
+        began_ns = time.monotonic_ns()
         ticket = rig.behave(bound_ms=600)
-        peer.wait_until(lambda: zeros.messages, 5.0, 'a zero')
-        assert zeros.arrivals_s[0] - began_s < 0.2
+        peer.wait_until(lambda: zeros.messages, what='a zero')
+        eventually(lambda: robot.service_calls == 1, 'the stop service is called')
+        took_s = time.monotonic() - began_ns * 1e-9
+        assert took_s < 0.4 + lateness.since(began_ns) * 1e-9, 'it does not hang with the server'
         finished = rig.behaved(ticket)
         assert not finished.ok
         assert 'cancel_goals: was not done within 600 ms: slow/move' in finished.detail
-        assert robot.service_calls + slow.service_calls >= called
         assert outcome(rig, goal_id) is GoalOutcome.CANCELED
 
 
@@ -209,8 +212,7 @@ def test_f100_an_orderly_end_stops_what_runs_with_zeros_and_nothing_else(
         rig.wait(GoalAccepted, goal_id=goal_id)
     assert outcome(rig, goal_id) is GoalOutcome.CANCELED
     assert robot.service_calls == 1
-    peer.turn_for(0.1)
-    assert zeros.messages
+    peer.wait_until(lambda: zeros.messages, what='a zero')
     assert all(message == Twist() for message in zeros.messages)
 
 
@@ -225,7 +227,7 @@ def test_an_e_stop_cancels_all_goals_of_a_server_that_is_ours_alone(
         rig.ready()
         goal = ForeignGoal(peer, robot)
         engage(rig, meaning)
-        peer.wait_until(lambda: goal.is_over, 5.0, 'the end of the foreign goal')
+        peer.wait_until(lambda: goal.is_over, what='the end of the foreign goal')
         finished = rig.behaved(rig.behave())
         assert 'cancel_goals arm/move: all its goals, 1 of them running' in finished.detail
 
@@ -264,7 +266,7 @@ def test_f20_a_server_that_does_not_answer_a_cancel_is_asked_to_cancel_all(
         note = rig.wait(GoalNoted, goal_id=mine)
         assert note.detail.startswith('arm/move did not answer a cancel within 1000 ms')
         assert 'arm/move was asked to cancel all' in note.detail
-        assert robot.seen.cancelled(foreign.uuid.hex())
+        eventually(lambda: robot.seen.cancelled(foreign.uuid.hex()), 'the foreign goal too')
         robot.knobs.cancel_s = 0.0
         for each in list(robot.handles):
             robot.end(each.hex(), 'canceled')
@@ -276,7 +278,7 @@ def test_f20_a_server_that_does_not_answer_a_cancel_is_asked_to_cancel_all(
 
 @pytest.mark.parametrize('fault', ['no answer', 'no end', 'refused'])
 def test_f18_a_planner_that_does_not_obey_has_what_it_drives_cancelled(
-    ros_domain_id: int, robot: FakeRobot, peer: RosPeer, fault: str
+    ros_domain_id: int, robot: FakeRobot, peer: RosPeer, fault: str, lateness: Lateness
 ) -> None:
     planned = {'ros_action': 'plan', 'downstream': ['arm/move'], 'downstream_after_ms': 300}
     with (
@@ -293,8 +295,9 @@ def test_f18_a_planner_that_does_not_obey_has_what_it_drives_cancelled(
         planner.knobs.accepts_cancel = fault != 'refused'
         cancelled_ns = time.monotonic_ns()
         ticket = rig.behave(bound_ms=1500)
-        peer.wait_until(lambda: driven.is_over, 5.0, 'the end of the driven goal')
-        assert 300e6 <= time.monotonic_ns() - cancelled_ns < 800e6
+        peer.wait_until(lambda: driven.is_over, what='the end of the driven goal')
+        took_ns = time.monotonic_ns() - cancelled_ns
+        assert 300e6 <= took_ns < 800e6 + lateness.since(cancelled_ns)
         note = rig.wait(GoalNoted, goal_id=goal_id).detail
         assert note.startswith('plan ')
         assert 'within 300 ms; arm/move was asked to cancel all and stopped 1 of its' in note
@@ -310,7 +313,7 @@ def test_f18_a_planner_that_does_not_obey_has_what_it_drives_cancelled(
 def test_a_planner_that_obeys_keeps_what_it_drives(
     ros_domain_id: int, robot: FakeRobot, peer: RosPeer
 ) -> None:
-    planned = {'ros_action': 'plan', 'downstream': ['arm/move'], 'downstream_after_ms': 100}
+    planned = {'ros_action': 'plan', 'downstream': ['arm/move'], 'downstream_after_ms': 600}
     with FakeRobot(ros_domain_id, action='plan'), running(config(move=planned)) as rig:
         rig.ready()
         goal_id = rig.start_goal()
@@ -318,7 +321,7 @@ def test_a_planner_that_obeys_keeps_what_it_drives(
         driven = ForeignGoal(peer, robot)
         rig.cancel_goal(goal_id)
         assert outcome(rig, goal_id) is GoalOutcome.CANCELED
-        peer.turn_for(0.3)
+        peer.turn_for(0.8)
         assert not driven.is_over
         assert not rig.all(GoalNoted)
         driven.end()
@@ -391,17 +394,20 @@ def test_an_e_stop_ends_parking(parking: Rig, robot: FakeRobot) -> None:
     assert not finished.ok
     assert finished.detail.startswith('park move: canceled')
     assert robot.seen.cancelled(park_goal) == 1
-    assert not robot.handles
+    eventually(lambda: not robot.handles, 'no goal runs')
 
 
-def test_a_park_goal_that_takes_too_long_is_cancelled(parking: Rig, robot: FakeRobot) -> None:
+def test_a_park_goal_that_takes_too_long_is_cancelled(
+    parking: Rig, robot: FakeRobot, lateness: Lateness
+) -> None:
     park_goal = uuid.uuid4().hex
     began_ns = time.monotonic_ns()
     finished = parking.behaved(parking.behave(bound_ms=4000, park_goal=park_goal))
     assert not finished.ok
     assert 'park move: canceled' in finished.detail
-    assert 1000e6 < time.monotonic_ns() - began_ns < 2000e6
-    assert not robot.handles
+    took_ns = time.monotonic_ns() - began_ns
+    assert 1000e6 < took_ns < 2000e6 + lateness.since(began_ns)
+    eventually(lambda: not robot.handles, 'no goal runs')
 
 
 def test_a_robot_that_was_not_stopped_is_not_parked(parking: Rig, robot: FakeRobot) -> None:
