@@ -16,6 +16,7 @@ from sensor_msgs.msg import JointState
 from sim_robot_goals import (
     arm_speed_radps,
     away,
+    braked_s,
     HOME,
     move,
     parameter_request,
@@ -75,10 +76,9 @@ def test_slow_accept(peer: RosPeer, joint_states: Listener) -> None:
     set_fault(peer, 'slow_accept=600')
     goal = short(peer)
     assert goal.is_accepted
-    assert 0.55 < goal.answer_s < 1.0
+    assert goal.answer_s > 0.55
     # Nothing else waits for it.
-    arrivals = joint_states.arrivals_s
-    assert max(b - a for a, b in pairwise(arrivals)) < 0.3
+    assert max(b - a for a, b in pairwise(joint_states.stamps_s())) < 0.5
     assert goal.wait_result().status == GoalStatus.STATUS_SUCCEEDED
 
 
@@ -87,7 +87,7 @@ def test_slow_cancel(peer: RosPeer, joint_states: Listener) -> None:
     goal = short(peer, 3.0)
     start_s = time.monotonic()
     goal.cancel()
-    assert 0.65 < time.monotonic() - start_s < 1.2
+    assert time.monotonic() - start_s > 0.65
     assert goal.wait_result().status == GoalStatus.STATUS_CANCELED
 
 
@@ -102,24 +102,31 @@ def test_refuse_cancel(peer: RosPeer) -> None:
 def test_ignore_cancel(peer: RosPeer, joint_states: Listener, kind: str) -> None:
     set_fault(peer, 'ignore_cancel')
     if kind == 'trajectory':
-        goal = short(peer)
+        goal = short(peer, 1.5)
     elif kind == 'move':
-        goal = send_moves(peer, move(PTP, (0.1, 0.0, 0.4)))
+        goal = send_moves(peer, move(PTP, (0.1, 0.0, 0.4), tip_velocity=0.07))
     else:
-        goal = send_gripper(peer, 0.02)
+        goal = send_gripper(peer, 0.02, velocity=[0.015])
     assert len(goal.cancel().goals_canceling) == 1
-    peer.turn_for(2.0)
+    joint_states.wait_next()
+
+    def has_moved() -> bool:
+        newest = joint_states.newest
+        is_away = list(newest.position[:6]) != HOME or newest.position[6] < 0.039
+        return is_away and max(map(abs, newest.velocity)) < 1e-3
+
+    peer.wait_until(has_moved, what='the end of the motion')
+    peer.turn_for(0.3)
     assert not goal.is_over
-    assert max(map(abs, joint_states.newest.velocity)) < 1e-3
     moved = joint_states.newest.position
     assert list(moved[:6]) != HOME or moved[6] == pytest.approx(0.02, abs=1e-3)
     set_fault(peer, '')
-    assert goal.wait_result(1.0).status == GoalStatus.STATUS_SUCCEEDED
+    assert goal.wait_result().status == GoalStatus.STATUS_SUCCEEDED
 
 
 def test_succeed_while_cancelling(peer: RosPeer, joint_states: Listener) -> None:
     set_fault(peer, 'succeed_while_cancelling')
-    goal = send_moves(peer, move(PTP, (0.1, 0.1, 0.4)))
+    goal = send_moves(peer, move(PTP, (0.1, 0.1, 0.4), tip_velocity=0.1))
     wait_moving(peer, joint_states, 0.05)
     assert len(goal.cancel().goals_canceling) == 1
     ended = goal.wait_result()
@@ -128,7 +135,7 @@ def test_succeed_while_cancelling(peer: RosPeer, joint_states: Listener) -> None
 
 def test_late_result(peer: RosPeer) -> None:
     statuses = peer.listen(GoalStatusArray, f'{TRAJECTORY}/_action/status', LATCHED)
-    set_fault(peer, 'late_result=800')
+    set_fault(peer, 'late_result=1500')
     goal = short(peer)
     wanted = bytes(goal.handle.goal_id.uuid)
 
@@ -138,7 +145,7 @@ def test_late_result(peer: RosPeer) -> None:
             for s in statuses.newest.status_list
         )
 
-    peer.wait_until(is_succeeded, 5.0, 'the final status')
+    peer.wait_until(is_succeeded, what='the final status')
     assert not goal.is_over
     start_s = time.monotonic()
     assert goal.wait_result().status == GoalStatus.STATUS_SUCCEEDED
@@ -161,54 +168,54 @@ def test_feedback_silence(peer: RosPeer) -> None:
 
 
 def test_stall(peer: RosPeer, joint_states: Listener) -> None:
-    goal = send_moves(peer, move(PTP, (0.3, 0.2, 0.5)))
+    goal = send_moves(peer, move(PTP, (0.4, 0.4, 0.6)))
     wait_moving(peer, joint_states, 0.1)
     set_fault(peer, 'stall')
-    wait_at_rest(peer, joint_states, 1.5)
+    wait_at_rest(peer, joint_states)
     peer.turn_for(0.5)
     assert not goal.is_over
     goal.cancel()
-    assert goal.wait_result(1.0).status == GoalStatus.STATUS_CANCELED
+    assert goal.wait_result().status == GoalStatus.STATUS_CANCELED
 
 
 def test_nan(peer: RosPeer, joint_states: Listener) -> None:
     set_fault(peer, 'nan')
     state = joint_states.wait_next()
-    peer.wait_until(lambda: math.isnan(joint_states.newest.position[0]), 1.0, 'nan')
+    peer.wait_until(lambda: math.isnan(joint_states.newest.position[0]), what='nan')
     assert all(map(math.isnan, joint_states.newest.velocity))
     set_fault(peer, '')
-    peer.wait_until(lambda: not math.isnan(joint_states.newest.position[0]), 1.0, 'numbers')
+    peer.wait_until(lambda: not math.isnan(joint_states.newest.position[0]), what='numbers')
     assert len(state.name) == 7
 
 
 def test_frozen(peer: RosPeer, joint_states: Listener) -> None:
-    goal = short(peer)
+    goal = short(peer, 1.5)
     wait_moving(peer, joint_states, 0.05)
     set_fault(peer, 'frozen')
-    peer.turn_for(0.1)
+    joint_states.wait_next()
     joint_states.clear()
-    peer.turn_for(0.3)
+    peer.wait_until(lambda: len(joint_states.messages) > 20, what='what it repeats')
     assert len({tuple(m.position) for m in joint_states.messages}) == 1
-    assert len({m.header.stamp.nanosec for m in joint_states.messages}) > 10
+    assert arm_speed_radps(joint_states.newest) > 0.0, 'it froze on the move'
+    assert len(set(joint_states.stamps_s())) > 20
     goal.wait_result()
 
 
 def test_silence(peer: RosPeer, joint_states: Listener) -> None:
+    joint_states.wait_next()
     set_fault(peer, 'silence')
-    peer.turn_for(0.1)
-    joint_states.clear()
+    joint_states.wait_silent()
     peer.turn_for(0.4)
     assert joint_states.messages == []
     set_fault(peer, '')
-    joint_states.wait_next(1.0)
+    joint_states.wait_next()
 
 
 def test_safety_silence(peer: RosPeer) -> None:
     stop = peer.listen(Bool, 'safety/e_stop', LATCHED)
     stop.wait_next()
     set_fault(peer, 'safety_silence')
-    peer.turn_for(0.1)
-    stop.clear()
+    stop.wait_silent()
     peer.turn_for(0.5)
     assert stop.messages == []
     stop.close()
@@ -218,10 +225,12 @@ def test_slow_stop(peer: RosPeer, joint_states: Listener) -> None:
     goal = send_trajectory(peer, trajectory([(3.0, away(1.5))]))
     wait_moving(peer, joint_states, 0.45)
     set_fault(peer, 'slow_stop=6')
+    joint_states.clear()
     goal.cancel()
-    assert goal.wait_result(0.5).status == GoalStatus.STATUS_CANCELED
-    assert arm_speed_radps(joint_states.wait_next()) > 0.3
-    assert 1.0 < wait_at_rest(peer, joint_states) < 3.0
+    assert goal.wait_result().status == GoalStatus.STATUS_CANCELED
+    assert arm_speed_radps(joint_states.wait_next()) > 0.05, 'it ended at once'
+    wait_at_rest(peer, joint_states, 10.0)
+    assert 1.0 < braked_s(joint_states) < 3.5
 
 
 def test_die(
@@ -238,5 +247,5 @@ def test_die(
         set_fault(killer, '')
         request = parameter_request('fault', 'die')
         killer.send_request(SetParameters, 'sim_robot/set_parameters', request)
-        killer.wait_until(lambda: process.exit_status is not None, 5.0, 'the end')
+        killer.wait_until(lambda: process.exit_status is not None, what='the end')
     assert process.exit_status == 1

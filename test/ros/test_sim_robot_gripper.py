@@ -51,7 +51,7 @@ def test_it_closes_at_its_speed_and_says_so(peer: RosPeer, joint_states: Listene
     assert joint_states.wait_next().position[6] == pytest.approx(0.0, abs=1e-3)
     fastest = max(abs(m.velocity[6]) for m in joint_states.messages)
     assert 0.04 < fastest <= 0.05 + 1e-9
-    assert len(goal.feedback) >= 10
+    assert len(goal.feedback) >= 5
     assert goal.feedback[0].state.position[0] > goal.feedback[-1].state.position[0]
 
 
@@ -64,17 +64,17 @@ def test_velocity_and_name_are_honoured(peer: RosPeer, joint_states: Listener) -
 def test_a_new_goal_replaces_the_running_one(peer: RosPeer) -> None:
     first = send_gripper(peer, 0.0, velocity=[0.01])
     second = send_gripper(peer, 0.04)
-    assert first.wait_result(0.5).status == GoalStatus.STATUS_ABORTED
+    assert first.wait_result().status == GoalStatus.STATUS_ABORTED
     assert second.wait_result().status == GoalStatus.STATUS_SUCCEEDED
 
 
 def test_cancel_holds_the_position(peer: RosPeer, joint_states: Listener) -> None:
-    goal = send_gripper(peer, 0.0)
+    goal = send_gripper(peer, 0.0, velocity=[0.015])
     joint_states.wait_next()
-    peer.wait_until(lambda: joint_states.newest.position[6] < 0.03, 3.0, 'the finger moving')
+    peer.wait_until(lambda: joint_states.newest.position[6] < 0.038, what='the finger moving')
     goal.cancel()
-    assert goal.wait_result(0.5).status == GoalStatus.STATUS_CANCELED
-    peer.wait_until(lambda: joint_states.newest.velocity[6] == 0.0, 1.0, 'the finger at rest')
+    assert goal.wait_result().status == GoalStatus.STATUS_CANCELED
+    peer.wait_until(lambda: joint_states.newest.velocity[6] == 0.0, what='the finger at rest')
     assert joint_states.newest.position[6] > 0.01
 
 

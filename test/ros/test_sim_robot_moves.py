@@ -11,14 +11,15 @@ from sensor_msgs.msg import JointState
 from sim_robot_goals import (
     arm_speed_radps,
     away,
+    braked_s,
     LIN,
     move,
     PTP,
     reset,
     send_moves,
     send_trajectory,
+    set_fault,
     trajectory,
-    wait_at_rest,
     wait_moving,
 )
 
@@ -98,12 +99,7 @@ def test_speeds_are_bounded(
 def test_move_time(peer: RosPeer, joint_states: Listener) -> None:
     goal = send_moves(peer, move(PTP, (0.1, 0.1, 0.4), move_time=2.5))
     goal.wait_result()
-    moving = [
-        s
-        for s, m in zip(joint_states.arrivals_s, joint_states.messages, strict=True)
-        if arm_speed_radps(m) > 1e-3
-    ]
-    assert moving[-1] - moving[0] == pytest.approx(2.5, abs=0.15)
+    assert braked_s(joint_states) == pytest.approx(2.5, abs=0.15)
 
 
 def test_joints_as_the_target_of_both_kinds(
@@ -143,11 +139,11 @@ def test_cancel_ends_the_goal_when_the_arm_rests(
     wait_moving(peer, joint_states, 0.15)
     joint_states.clear()
     assert len(goal.cancel().goals_canceling) == 1
-    ended = goal.wait_result(2.0)
+    ended = goal.wait_result()
     assert ended.status == GoalStatus.STATUS_CANCELED
-    assert wait_at_rest(peer, joint_states) < 0.05
+    assert arm_speed_radps(joint_states.wait_next()) < 1e-3, 'it ended at rest'
     tail = [m for m in joint_states.messages if arm_speed_radps(m) > 0.02]
-    assert 0.03 < len(tail) / 100.0 < 0.7
+    assert len(tail) > 3
     speeds = [arm_speed_radps(m) for m in tail]
     assert speeds[-1] < 0.5 * speeds[0]
 
@@ -155,7 +151,7 @@ def test_cancel_ends_the_goal_when_the_arm_rests(
 def test_a_second_goal_is_rejected_while_one_runs(
     peer: RosPeer, joint_states: Listener
 ) -> None:
-    first = send_moves(peer, move(PTP, (0.3, 0.2, 0.5)))
+    first = send_moves(peer, move(PTP, (0.3, 0.2, 0.5), tip_velocity=0.1))
     assert not send_moves(peer, move(PTP, (0.0, 0.0, 0.4))).is_accepted
     assert not send_trajectory(peer, trajectory([(1.0, away(0.1))])).is_accepted
     wait_moving(peer, joint_states)
@@ -168,6 +164,7 @@ def test_a_second_goal_is_rejected_while_one_runs(
 def test_a_goal_waits_for_the_arm_to_rest(peer: RosPeer, joint_states: Listener) -> None:
     first = send_trajectory(peer, trajectory([(3.0, away(1.5))]))
     wait_moving(peer, joint_states, 0.3)
+    set_fault(peer, 'slow_stop=6')
     first.cancel()
     first.wait_result()
     assert arm_speed_radps(joint_states.wait_next()) > 0.05
