@@ -8,7 +8,7 @@ most for the bound. The immediate steps of the configuration, zeros and services
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 import logging
@@ -17,6 +17,7 @@ from typing import Any
 
 from action_msgs.srv import CancelGoal
 
+from awp_ros_bridge.guardian.stop_records import StopRecords
 from awp_ros_bridge.ros.guardian_words import GuardedGoal, MS
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.stop_actuators import StepReport, StopActuators
@@ -65,6 +66,7 @@ class Stops:
         self._cancels: dict[str, _Cancel] = {}
         self._steps = 0
         self._all_asked: set[str] = set()
+        self.records = StopRecords()
         self.failed = 0
         self.on_idle: Callable[[], None] = lambda: None
 
@@ -80,20 +82,29 @@ class Stops:
             name for name, server in self._names.items() if not cancels.is_ready(server)
         )
 
-    def stop(self, goals: Iterable[GuardedGoal]) -> None:
-        """Begin to cancel these goals and to stop who pursues them; the requests leave now."""
+    def stop(self, instance: str, silent_ms: int, goals: Collection[GuardedGoal]) -> None:
+        """
+        Begin to cancel these goals and to stop who pursues them; the requests leave now.
+
+        :param instance: the bridge that fell silent, and for how long, for the record.
+        """
         until_ns = time.monotonic_ns() + BOUND_NS
-        begun = []
+        begun, unknown = [], []
         for goal in goals:
             server = self._names.get(goal.server)
             if server is None:  # it was told to the bridge, which let nothing move
-                self.failed += 1
-                _LOG.error('goal=%s on %s cannot be cancelled', goal.goal_id, goal.server)
+                unknown.append(goal)
             elif goal.goal_id not in self._cancels:
                 each = self._cancels[goal.goal_id] = _Cancel(goal, server, until_ns)
                 begun.append(each)
                 self._ask(each)
-        self._begin_steps({each.server for each in begun})
+        number = self.records.begin(instance, silent_ms, goals)
+        self._begin_steps(number, {each.server for each in begun})
+        for goal in unknown:
+            self.failed += 1
+            _LOG.error('goal=%s on %s cannot be cancelled', goal.goal_id, goal.server)
+            how = 'cannot be cancelled: this guardian does not know the server'
+            self.records.goal_ended(goal.goal_id, how, is_confirmed=False)
         for each in begun:
             self._watch_planner(each)
 
@@ -136,7 +147,8 @@ class Stops:
         if time.monotonic_ns() + delay_ns >= each.until_ns:
             self.failed += 1
             limit_ms = BOUND_NS // MS
-            self._finish(each, f'was not cancelled within {limit_ms} ms: {each.server} {why}')
+            how = f'was not cancelled within {limit_ms} ms: {each.server} {why}'
+            self._finish(each, how, is_confirmed=False)
             return
         if not each.is_told:
             each.is_told = True
@@ -150,9 +162,10 @@ class Stops:
     def _is_under_way(self, each: _Cancel) -> bool:
         return self._cancels.get(each.goal.goal_id) is each
 
-    def _finish(self, each: _Cancel, how: str) -> None:
+    def _finish(self, each: _Cancel, how: str, *, is_confirmed: bool = True) -> None:
         del self._cancels[each.goal.goal_id]
         _LOG.warning('goal=%s on %s %s', each.goal.goal_id, each.server, how)
+        self.records.goal_ended(each.goal.goal_id, how, is_confirmed=is_confirmed)
         self._end_if_idle()
 
     def _cancel_all(self, server: str, why: str) -> None:
@@ -176,17 +189,21 @@ class Stops:
             for server in servers:
                 self._cancel_all(server, f'{each.server} does not confirm a cancel')
 
-    def _begin_steps(self, servers: set[str]) -> None:
+    def _begin_steps(self, number: int, servers: set[str]) -> None:
         for name, plan in self._plans.items():
             if servers & set(plan.servers):
-                self._steps += len(self._actuators.begin(name, self._on_report))
+                begun = len(self._actuators.begin(name, partial(self._on_report, number)))
+                self._steps += begun
+                self.records.steps_begun(number, begun)
 
-    def _on_report(self, report: StepReport) -> None:
+    def _on_report(self, number: int, report: StepReport) -> None:
         _LOG.log(logging.INFO if report.ok else logging.ERROR, '%s', report)
-        self._thread.post(self._end_step)  # a report may come before its step was counted
+        # a report may come before its step was counted
+        self._thread.post(self._end_step, number, None if report.ok else str(report))
 
-    def _end_step(self) -> None:
+    def _end_step(self, number: int, failure: str | None) -> None:
         self._steps -= 1
+        self.records.step_ended(number, failure)
         self._end_if_idle()
 
     def _end_if_idle(self) -> None:

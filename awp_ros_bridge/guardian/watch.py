@@ -94,6 +94,7 @@ class Watch:
         actuators = StopActuators(self._node, self._thread, plans, answer_ns=ANSWER_NS)
         self._stops = Stops(self._thread, actuators, plans, names)
         self._stops.on_idle = self._end_if_asked
+        self._stops.records.on_over = self._answer
         self._publisher = self._node.create_publisher(String, f'{bridge}/{ALIVE_TOPIC}', ALIVE_QOS)
         self._subscription = self._listen(f'{bridge}/{BEAT_TOPIC}', BEAT_QOS)
         self._listen(f'{bridge}/{NOTICE_TOPIC}', NOTICE_QOS)
@@ -162,7 +163,12 @@ class Watch:
     def _answer(self) -> None:
         if self._is_over:
             return  # the last word was said
-        alive = Alive(self.name, self._wards.answers(), unreached=self._stops.unreached())
+        alive = Alive(
+            self.name,
+            self._wards.answers(),
+            unreached=self._stops.unreached(),
+            stopped=self._stops.records.reports(),
+        )
         self._publisher.publish(alive.to_bytes())
 
     # ------------------------------------------------------------ leases
@@ -192,9 +198,10 @@ class Watch:
         self._end_if_asked()
 
     def _stop(self, ward: Ward, now_ns: int) -> None:
-        self._stops.stop(ward.goals.values())  # first of all
-        self._answer()
         silent_ms = (now_ns - ward.heard_ns) // MS
+        if not ward.is_idle:
+            self._stops.stop(ward.instance, silent_ms, ward.goals.values())  # first of all
+        self._answer()
         if ward.is_idle:
             _LOG.warning('bridge=%s is silent for %d ms, it was idle', ward.instance, silent_ms)
             return

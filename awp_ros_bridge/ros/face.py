@@ -14,6 +14,7 @@ from awp_ros_bridge.ros.account import MotionAccount
 from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.diagnostics import Ask, Diagnostics
 from awp_ros_bridge.ros.goal_desk import GoalDesk
+from awp_ros_bridge.ros.guard import Guard
 from awp_ros_bridge.ros.health import Health, Parts
 from awp_ros_bridge.ros.limit_watch import LimitWatch
 from awp_ros_bridge.ros.live_goals import LiveGoals
@@ -50,6 +51,7 @@ class RosFace:
         threads: Threads,
         stop: LocalStop,
         gate: StopGate,
+        guard: Guard,
         goals: LiveGoals,
         inputs: SafetyInputs,
         rest: RestMonitor,
@@ -59,6 +61,7 @@ class RosFace:
         names = config.embodiments
         self._config = config
         self._gate = gate
+        self._guard = guard
         self._inputs = inputs
         account = MotionAccount(gate, inputs, rest, goals)
         self._status = EmbodimentStatus(threads.goals, names, account)
@@ -83,7 +86,14 @@ class RosFace:
         self._operator.start(safety, main.resolve_service_name)
         self._sessions.start(main)
         parts = Parts(
-            self._gate, self._inputs, limits, self._status, desk, observations, clock
+            self._gate,
+            self._guard,
+            self._inputs,
+            limits,
+            self._status,
+            desk,
+            observations,
+            clock,
         )
         self._diagnostics.start(main, Health(self._config, parts))
 

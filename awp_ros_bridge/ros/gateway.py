@@ -147,6 +147,7 @@ class RosGateway:
             Threads(self.safety_thread, self.goals_thread, self.observations_thread),
             self.local_stop,
             self.gate,
+            self.guard,
             self.goals,
             self.inputs,
             self.rest,

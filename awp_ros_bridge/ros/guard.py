@@ -9,6 +9,7 @@ from rclpy.node import Node
 from awp_ros_bridge.config import BridgeConfig
 from awp_ros_bridge.ros.action_link import ActionLink
 from awp_ros_bridge.ros.bridge_claims import BridgeClaims
+from awp_ros_bridge.ros.diagnosis import Diagnosis, Level
 from awp_ros_bridge.ros.goal_marks import GoalMarks
 from awp_ros_bridge.ros.guardian_beats import GuardianBeats
 from awp_ros_bridge.ros.guardian_input import GuardianInput
@@ -112,6 +113,13 @@ class Guard:
         if guardian is None or guardian.reaches(self._names.get(server, server)):
             return None
         return f'the guardian has not reached action server {server} yet'
+
+    def diagnosis(self) -> Diagnosis:
+        """Say how a guardian is that forbids nothing, and what it has stopped; any thread."""
+        if self._input is None:
+            text = 'guardian: off: nothing stops the robot if the bridge is killed'
+            return Diagnosis(Level.WARN, text)
+        return self._input.told.diagnosis('a guardian guards the bridge')
 
     def announce(self) -> None:
         """Say which goals are under way, before a new one is handed to ROS."""

@@ -25,6 +25,7 @@ from awp_ros_bridge.ros.guardian_words import (
 )
 from awp_ros_bridge.ros.runtime import Deadline, NO_EVENTS, RosThread
 from awp_ros_bridge.ros.stop import LocalStop
+from awp_ros_bridge.ros.told_stops import ToldStops
 
 _LOG = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class GuardianInput:
     Forbids motion of every embodiment while no guardian guards this bridge.
 
     :param instance: name of this run of the bridge, as its beats carry it.
+    :ivar told: what the guardian has told of its stops.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class GuardianInput:
         self._stop = stop
         self._embodiments = tuple(embodiments)
         self._instance = instance
+        self.told = ToldStops(instance)
         self._hint = ''
         self._is_over = False
         self._stops: dict[str, int] = {}
@@ -124,6 +127,7 @@ class GuardianInput:
         elif guarded is not None and not guarded.problem:
             self._note_unreached(alive)
             self._on_guarded(alive.guardian, guarded)
+            self.told.hear(alive.guardian, alive.stopped)
         elif self._heard_ns is None:  # while another one guards the bridge, this one is no news
             why = guarded.problem if guarded else 'a guardian does not hear this bridge yet'
             self._engage(f'{why}; {self._hint}')

@@ -16,6 +16,8 @@ from typing import Any
 import orjson
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from awp_ros_bridge.ros.stop_report import StopReport
+
 MS = 1_000_000
 
 BEAT_TOPIC = 'guardian/beat'  # below the name of the bridge's node
@@ -151,12 +153,14 @@ class Alive:
     :param is_ending: True in its last message.
     :param unreached: full names of the action servers that have not answered it yet, so that a
         cancel may not arrive there.
+    :param stopped: its newest stops, the oldest first.
     """
 
     guardian: str
     bridges: dict[str, Guarded] = field(default_factory=dict)
     is_ending: bool = False
     unreached: frozenset[str] = frozenset()
+    stopped: tuple[StopReport, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Return the message as it is published."""
@@ -167,6 +171,7 @@ class Alive:
                 'bridges': bridges,
                 'ending': self.is_ending,
                 'unreached': sorted(self.unreached),
+                'stopped': [report.to_row() for report in self.stopped],
             }
         )
 
@@ -184,7 +189,9 @@ class Alive:
                 for name, (seq, stops, problem) in body['bridges'].items()
             }
             unreached = frozenset(_text(name) for name in body['unreached'])
-            return cls(_text(body['guardian']), bridges, body['ending'] is True, unreached)
+            stopped = tuple(StopReport.from_row(row) for row in body['stopped'])
+            is_ending = body['ending'] is True
+            return cls(_text(body['guardian']), bridges, is_ending, unreached, stopped)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise WordsUnreadable(f'no answer of a guardian: {error}') from error
 

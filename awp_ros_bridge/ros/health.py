@@ -14,6 +14,7 @@ from awp_ros_bridge.engine.session_view import ChannelView
 from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.diagnosis import Diagnosis, Level, ProcessReport, unproven
 from awp_ros_bridge.ros.goal_desk import GoalDesk
+from awp_ros_bridge.ros.guard import Guard
 from awp_ros_bridge.ros.guardian_input import NAME as GUARDIAN
 from awp_ros_bridge.ros.limit_watch import LimitWatch
 from awp_ros_bridge.ros.observations import Observations
@@ -37,6 +38,7 @@ class Parts:
     """What is asked."""
 
     gate: StopGate
+    guard: Guard
     inputs: SafetyInputs
     limits: LimitWatch
     status: EmbodimentStatus
@@ -79,14 +81,11 @@ class Health:
             )
 
     def _guardian(self) -> Diagnosis:
-        if self._config.guardian == 'off':
-            text = 'guardian: off: nothing stops the robot if the bridge is killed'
-            return Diagnosis(Level.WARN, text)
         for name in self._config.embodiments:
             against = self._parts.gate.causes(name).get(GUARDIAN)
             if against is not None:
                 return Diagnosis(Level.ERROR, against)
-        return Diagnosis(Level.OK, 'a guardian guards the bridge')
+        return self._parts.guard.diagnosis()
 
     def _channels(self, report: ProcessReport | None) -> Named:
         states = self._parts.observations.states()

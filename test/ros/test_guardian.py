@@ -30,6 +30,7 @@ from bridge_cell import (
     tapped,
 )
 from bridge_host import Host, hosted, moving
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from patience import run, until
 from processes import (
     BridgeProcess,
@@ -37,13 +38,16 @@ from processes import (
     guarding,
     nothing_left,
     SIM_ARM,
+    start_bridge,
     start_sim_robot,
     StartedProcess,
 )
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import HOME, move, PRIMITIVE, PTP, send_moves, TRAJECTORY
+from std_msgs.msg import String
 
+from awp_ros_bridge.ros.guardian_words import ALIVE_QOS
 from awp_ros_bridge.sim_robot.description import ARM_JOINTS
 
 Record = Any
@@ -147,11 +151,36 @@ async def stays_at_rest(tap: RobotTap, span_s: float) -> None:
         await asyncio.sleep(0.02)
 
 
+def is_told_of_the_stop(cell: Cell, peer: RosPeer, goal_id: str) -> None:
+    """Read of the stop where an operator looks: logs of both, the guardian's word, diagnostics."""
+    assert cell.guardian is not None
+    said = f'cancelled {goal_id} on /motion_primitive_controller/motion_sequence: all confirmed'
+    peer.wait_until(lambda: said in cell.guardian.output, 3.0, 'the account of the guardian')
+    words = peer.listen(String, '/awp_ros_bridge/guardian/alive', ALIVE_QOS)
+    health = peer.listen(DiagnosticArray, '/diagnostics')
+    heard: list[Any] = []
+
+    def is_shown() -> bool:
+        statuses = [each for message in health.messages for each in message.status]
+        heard[:] = [s for s in statuses if s.name.endswith(': guardian') and said in s.message]
+        return bool(heard)
+
+    bridge = start_bridge(cell.folder, 'next_run')
+    try:
+        peer.wait_until(lambda: said in bridge.output, 10.0, 'the account of the next bridge')
+        peer.wait_until(is_shown, 10.0, 'the diagnosis')
+    finally:
+        bridge.stop()
+    assert 'an earlier run, had been silent for 3' in bridge.output
+    assert heard[0].level == DiagnosticStatus.WARN
+    assert any(goal_id in message.data for message in words.messages)
+
+
 # ---------------------------------------------------------------- the bridge dies
 
 
-def test_a_bridge_that_is_killed_mid_motion_leaves_an_arm_at_rest(
-    cell: Cell, tap: RobotTap, record_testsuite_property: Record
+def test_a_bridge_that_is_killed_mid_motion_leaves_an_arm_at_rest_and_the_next_one_says_so(
+    cell: Cell, tap: RobotTap, peer: RosPeer, record_testsuite_property: Record
 ) -> None:
     async def play() -> float:
         async with going(cell, tap):
@@ -164,6 +193,8 @@ def test_a_bridge_that_is_killed_mid_motion_leaves_an_arm_at_rest(
     took_ms = run(play())
     record_testsuite_property('guardian_bridge_killed_to_cancel_ms', round(took_ms, 1))
     assert took_ms <= LEASE_MS + MORE_MS
+    [goal] = tap.cancels
+    is_told_of_the_stop(cell, peer, goal.hex())
 
 
 @pytest.mark.skipif(IS_OFF, reason='its own bridge has no guardian')

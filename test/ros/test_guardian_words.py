@@ -19,10 +19,25 @@ from awp_ros_bridge.ros.guardian_words import (
     WordsUnreadable,
 )
 from awp_ros_bridge.ros.status_list import active_goals
+from awp_ros_bridge.ros.stop_report import StoppedGoal, StopReport
 
 GOAL = GuardedGoal('61777062' + 'ab' * 12, '/arm/move', False)
 BEAT = Beat('0123abcd', 7, Kind.BEAT, 'digest', 12, (GOAL,), ('/cmd',))
-ALIVE = Alive('feedf00d', {'0123abcd': Guarded(7, 1, 'why')}, True, frozenset({'/arm/move'}))
+STOPPED = (
+    StopReport(
+        1,
+        '0123abcd',
+        '2026-03-04T05:06:07.089Z',
+        12,
+        312,
+        (StoppedGoal(GOAL.goal_id, '/arm/move', True, 'had ended'), StoppedGoal('b', '/c')),
+        1,
+        ('call_service drop: no answer',),
+    ),
+)
+ALIVE = Alive(
+    'feedf00d', {'0123abcd': Guarded(7, 1, 'why')}, True, frozenset({'/arm/move'}), STOPPED
+)
 
 
 @pytest.mark.parametrize('word', [BEAT, ALIVE, Beat('x', 1, Kind.GOODBYE, '')])
@@ -39,6 +54,11 @@ def test_words_are_ordinary_messages_and_come_back_as_they_went(word: Beat | Ali
         '', '{', '[]', '7', 'null', '{}', '{"instance": 1}',
         '{"guardian": "x", "bridges": [], "ending": false}',
         '{"guardian": "x", "bridges": {"a": [1]}, "ending": false}',
+        '{"guardian":"x","bridges":{},"ending":false,"unreached":[],"stopped":[[1]]}',
+        '{"guardian":"x","bridges":{},"ending":false,"unreached":[],'
+        '"stopped":[[1,"a","t",0,1,[["g","s",1,""]],0,[]]]}',
+        '{"guardian":"x","bridges":{},"ending":false,"unreached":[],'
+        '"stopped":[[1,"a","t",0,1,[],0,[7]]]}',
         '{"instance":"a","seq":1,"kind":"x","digest":"","age_ms":0,"goals":[],"streams":[]}',
         '{"instance":"a","seq":1,"kind":"beat","digest":"","age_ms":0,"goals":[["z","s",true]],'
         '"streams":[]}',
