@@ -30,7 +30,7 @@ STALLED = (
     'test/unit/test_transport_delivery.py::'
     'test_a_stalled_receiver_leaves_at_most_one_undelivered_frame_per_channel',
 )
-VIOLATIONS = 'test/ros/test_bridge_limits.py'
+VIOLATIONS = ('test/ros/test_bridge_limits.py', 'test/ros/test_bridge_force.py')
 VIOLATION_TIMES = (
     'test/ros/test_bridge_limits_times.py::test_violations_fail_their_actions_in_time'
 )
@@ -150,7 +150,7 @@ def violations(manifest_sha256: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix='awp-violations-') as scratch:
         report = Path(scratch) / 'report.xml'
         command = [sys.executable, '-m', 'pytest', '-q', '--no-cov', '-p', 'no:cacheprovider']
-        command += ['--reruns', '2', '--junitxml', str(report), VIOLATIONS, VIOLATION_TIMES]
+        command += ['--reruns', '2', '--junitxml', str(report), *VIOLATIONS, VIOLATION_TIMES]
         environment = {**os.environ, 'AWP_VIOLATIONS': str(VIOLATIONS_N)}
         subprocess.run(
             command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False

@@ -132,9 +132,20 @@ class Agent:
                 await self.call('session.close')
 
     async def submit(self, action_id: str, kind: str, params: Json, **more: Any) -> Json:
-        """Submit an action and return the result of its admission."""
+        """
+        Submit an action and return the result of its admission.
+
+        Where the dead-man timer of the bridge has struck on a busy machine, it is asked again.
+        """
         content = {'action_id': action_id, 'type': kind, 'params': params, **more}
-        return await self.call('action.submit', **content)
+        ends_s = time.monotonic() + WAIT_S
+        while True:
+            try:
+                return await self.call('action.submit', **content)
+            except Refused as refused:
+                if 'bridge:loop' not in refused.detail or time.monotonic() > ends_s:
+                    raise
+            await asyncio.sleep(0.05)
 
     async def __aenter__(self) -> Self:
         return self
@@ -298,9 +309,10 @@ class Agent:
         heard = await self.hear(
             lambda h: h.method == 'action.status'
             and h.params['action_id'] == action_id
-            and h.params.get('progress', -1.0) >= at_least,
+            and (h.params.get('progress', -1.0) >= at_least or h.params['state'] in TERMINAL),
             what=f'{action_id} at {at_least:g}',
         )
+        assert heard.params.get('progress', -1.0) >= at_least, heard.params
         return heard.params
 
     async def event(self, name: str, timeout_s: float = WAIT_S, since: int = 0) -> Heard:
@@ -334,6 +346,10 @@ class Agent:
             if h.method == 'action.status' and h.params['action_id'] == action_id
         ]
         return [state for state, _ in itertools.groupby(told)]
+
+    def has_ended(self, action_id: str) -> bool:
+        """Tell whether a terminal state was reported of an action."""
+        return bool(TERMINAL.intersection(self.states(action_id)))
 
     def events(self) -> list[str]:
         """Return the world events that were heard."""

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from agent import Agent
-from agent_words import payload, Refused, to_pose
+from agent_words import payload, Refused, TERMINAL, to_pose
 from patience import until
 from processes import (
     BridgeProcess,
@@ -42,9 +42,19 @@ AWAY_M = (0.3, 0.2, 0.5)
 HOME = to_pose(*HOME_M)
 STATE_CHANNELS = {'arm_01': 'arm_state', 'gripper_01': 'gripper_state'}
 MOVING_RADPS = 0.05
+AT_SPEED_RADPS = 0.2
+CREEPING_RADPS = 0.03
 REST_RADPS = 0.01
+# A busy machine keeps processes waiting for longer than a robot should be silent: only tests of
+# silence take the short times of config/sim_arm.yaml.
+PATIENT_MS = 2000
+# A move that is under way until somebody ends it: 3.7 s from home to AWAY_M.
+SLOW_MPS = 0.1
+SLOWLY = {'max_velocity_mps': SLOW_MPS}
 
+_TRIES = 5
 _REST_SAMPLES = 5
+_TOLD_SAMPLES = 3
 _REST_RADPS = 1e-3
 _HOME_RAD = 0.01
 _LATCHED = QoSProfile(
@@ -60,18 +70,25 @@ _RUNNING = {
 _CANCELLED = {GoalStatus.STATUS_CANCELING, GoalStatus.STATUS_CANCELED}
 
 
+# Why a first move may fail: what is started is not discovered, or stops while it is.
+_NOT_YET = {
+    'x-ros2.server_unavailable', 'x-ros2.safety_input', 'safe_state', 'connection_lost',
+}  # fmt: skip
+
+
 def config_with(
     folder: Path,
     sections: Mapping[str, Mapping[str, Any]],
     name: str = 'changed',
     guardian: str = 'off',
+    source: Path = SIM_ARM,
 ) -> Path:
     """
-    Write the configuration of the simulated arm with some keys changed.
+    Write the configuration of the simulated arm, or another one, with some keys changed.
 
     :param sections: new values by section, a nested one as ``actions.stop``.
     """
-    body = yaml.safe_load(SIM_ARM.read_text(encoding='utf-8'))
+    body = yaml.safe_load(source.read_text(encoding='utf-8'))
     body['guardian'] = guardian
     for section, values in sections.items():
         inner = body
@@ -79,7 +96,33 @@ def config_with(
             inner = inner[key]
         inner.update(values)
     path = folder / f'{name}.yaml'
-    path.write_text(yaml.safe_dump(body), encoding='utf-8')
+    path.write_text(yaml.safe_dump(body, sort_keys=False), encoding='utf-8')
+    return path
+
+
+def patient_config(
+    folder: Path,
+    sections: Mapping[str, Mapping[str, Any]] | None = None,
+    name: str = 'patient',
+    guardian: str = 'off',
+    source: Path = SIM_ARM,
+) -> Path:
+    """Write the same for tests that are not about silence: it takes longer to count as such."""
+    path = config_with(folder, sections or {}, name, guardian, source)
+    body = yaml.safe_load(path.read_text(encoding='utf-8'))
+    body.setdefault('safety', {}).setdefault('lease_ms', PATIENT_MS)
+    if 'reconnect_window_ms' not in (sections or {}).get('session', {}):
+        # Who was left behind by a test that failed shall not be in the way of the next one.
+        body.setdefault('session', {})['reconnect_window_ms'] = 8000
+        if 'watchdog_ms' not in (sections or {}).get('safety', {}):
+            body['safety']['watchdog_ms'] = 5000
+    for embodiment in body['embodiments'].values():
+        measured = embodiment.get('envelope', {}).get('measured')
+        at_rest, inputs = embodiment.get('at_rest'), embodiment.get('safety_inputs', ())
+        for each in (at_rest, measured, *inputs):
+            if each is not None:
+                each['stale_after_ms'] = max(PATIENT_MS, each.get('stale_after_ms', 0))
+    path.write_text(yaml.safe_dump(body, sort_keys=False), encoding='utf-8')
     return path
 
 
@@ -90,12 +133,14 @@ class JointSample:
 
     :param at_ns: steady time of arrival.
     :param speed_radps: of the fastest joint of the arm.
+    :param stamp_ns: when the robot says that it was, in system time.
     """
 
     at_ns: int
     positions: tuple[float, ...]
     speed_radps: float
     velocities: tuple[float, ...] = ()
+    stamp_ns: int = 0
 
 
 class RobotTap:
@@ -170,8 +215,18 @@ class RobotTap:
     @property
     def is_at_rest(self) -> bool:
         """Tell whether the last three samples are of an arm at rest."""
-        last = self.samples[-3:]
-        return len(last) == 3 and all(s.speed_radps < REST_RADPS for s in last)
+        last = self.samples[-_TOLD_SAMPLES:]
+        return len(last) == _TOLD_SAMPLES and all(s.speed_radps < REST_RADPS for s in last)
+
+    async def caught_up(self) -> None:
+        """Return when it has heard how the robot is now, for asking it what it heard."""
+        now_ns = time.time_ns()
+
+        def has_heard() -> bool:
+            newest = self.samples[-_TOLD_SAMPLES:]
+            return len(newest) == _TOLD_SAMPLES and newest[0].stamp_ns >= now_ns
+
+        await until(has_heard, what='what the robot tells of itself')
 
     def running(self, server: str) -> int:
         """Count the goals of a server that run now."""
@@ -201,7 +256,8 @@ class RobotTap:
         velocities = tuple(message.velocity[:6])
         speed = max(abs(v) for v in velocities)
         positions = tuple(message.position[:6])
-        sample = JointSample(time.monotonic_ns(), positions, speed, velocities)
+        stamp = stamp_ns(message.header.stamp)
+        sample = JointSample(time.monotonic_ns(), positions, speed, velocities, stamp)
         self.samples.append(sample)
 
     def _on_goals(self, server: str, message: Any) -> None:
@@ -264,12 +320,11 @@ class Cell:
                 said = await agent.status(name)
                 if said['state'] == 'completed':
                     return
-                # Only a server that was not yet discovered may be in the way.
-                assert said['reason'] == 'x-ros2.server_unavailable', said
+                assert said['reason'] in _NOT_YET, said
                 assert number < 20, said
 
 
-async def as_soon_as_possible(ask: Callable[[], Awaitable[T]], timeout_s: float = 15.0) -> T:
+async def as_soon_as_possible(ask: Callable[[], Awaitable[T]], timeout_s: float = 30.0) -> T:
     """
     Ask again while the answer is that it may succeed later.
 
@@ -290,6 +345,58 @@ async def open_when_free(agent: Agent, embodiment: str, **more: Any) -> None:
     await as_soon_as_possible(lambda: agent.open(embodiment, **more))
 
 
+async def under_way(
+    agent: Agent, action_id: str, kind: str, params: Json, at_least: float = 0.05
+) -> str:
+    """
+    Have an action that is on its way, which a busy machine may spoil at first; return its id.
+
+    :raises AssertionError: it ended again and again
+    """
+    said = None
+    for number in range(_TRIES):
+        name = f'{action_id}-{number}'
+        await as_soon_as_possible(partial(agent.submit, name, kind, params))
+        said = await agent.hear(
+            lambda h, name=name: h.method == 'action.status'  # type: ignore[misc]
+            and h.params['action_id'] == name
+            and (h.params.get('progress', -1.0) >= at_least or h.params['state'] in TERMINAL),
+            what=f'{name} on its way',
+        )
+        if said.params['state'] not in TERMINAL:
+            return name
+    raise AssertionError(said)
+
+
+async def set_moving(
+    agent: Agent,
+    tap: RobotTap,
+    action_id: str = 'go',
+    *,
+    max_velocity_mps: float = SLOW_MPS,
+    at_speed: bool = False,
+) -> str:
+    """
+    Have a move to AWAY_M that moves the arm, slowly until somebody ends it; return its id.
+
+    :param at_speed: so fast that stopping takes a while; it is soon there.
+    :raises AssertionError: it ended again and again, or nothing moved
+    """
+    at_radps = AT_SPEED_RADPS if at_speed else CREEPING_RADPS
+    params = to_pose(*AWAY_M, max_velocity_mps=0.25 if at_speed else max_velocity_mps)
+    for number in range(_TRIES):
+        name = f'{action_id}-{number}' if number else action_id
+        await as_soon_as_possible(partial(agent.submit, name, 'move_to_pose', params))
+        await until(
+            lambda name=name: tap.speed_radps > at_radps or agent.has_ended(name),  # type: ignore[misc]
+            what=f'the arm moving by {name}',
+        )
+        if not agent.has_ended(name):
+            return name
+        # A busy machine: the dead-man timer may have struck.
+    raise AssertionError(agent.notifications[-3:])
+
+
 def channel_id(agent: Agent, channel: str) -> int:
     """Return the number of a granted channel."""
     rows = agent.ready['granted']['channels']
@@ -304,7 +411,7 @@ def newest(agent: Agent, channel: str) -> dict[str, Any] | None:
     return None if found is None else payload(found)
 
 
-async def may_move(agent: Agent, timeout_s: float = 15.0) -> None:
+async def may_move(agent: Agent, timeout_s: float = 30.0) -> None:
     """Wait until the embodiment that an agent holds is permitted to move."""
     rows = agent.ready['granted']['channels']
     channel = next(r['channel'] for r in rows if r['channel'] in STATE_CHANNELS.values())
@@ -322,7 +429,7 @@ def tapped(peer: RosPeer, namespace: str = '') -> Iterator[RobotTap]:
     reset(peer)
     with RobotTap(namespace) as opened:
         # A robot in physics is put back a moment after it said so, and swings for another.
-        peer.wait_until(lambda: opened.rests_at_home, 10.0, 'joint states, at rest at home')
+        peer.wait_until(lambda: opened.rests_at_home, 20.0, 'joint states, at rest at home')
         yield opened
     reset(peer)
 
@@ -330,15 +437,18 @@ def tapped(peer: RosPeer, namespace: str = '') -> Iterator[RobotTap]:
 @contextmanager
 def running_cell(
     folder: Path,
-    config: Path = SIM_ARM,
+    config: Path | None = None,
     robot_parameters: Mapping[str, object] | None = None,
     **options: Any,
 ) -> Iterator[Cell]:
     """
     Start a bridge and a robot at once, with a guardian if required, and stop them at the end.
 
+    :param config: by default that of the simulated arm with a guardian, and patient.
     :param options: of :class:`BridgeProcess`.
     """
+    if config is None:
+        config = patient_config(folder, guardian='required')
     bridge = BridgeProcess(folder, 'bridge', config, **options)
     is_guarded = yaml.safe_load(config.read_text(encoding='utf-8'))['guardian'] == 'required'
     ros_arguments = options.get('ros_arguments', ())
@@ -355,7 +465,7 @@ def running_cell(
         processes = [bridge] if cell is None else [cell.bridge, cell.robot]
         for process in processes:
             with suppress(RuntimeError):
-                process.stop(8.0)
+                process.stop()
         if guardian is not None:
             guardian.end()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 import gc
-import itertools
 import json
 import os
 from pathlib import Path
@@ -15,10 +14,7 @@ import sys
 import threading
 
 from agent import Agent
-from agent_words import TERMINAL, to_pose
-from bridge_cell import as_soon_as_possible, AWAY_M, may_move, open_when_free, RobotTap
-from patience import until
-from processes import SIM_ARM
+from bridge_cell import may_move, open_when_free, patient_config, RobotTap, set_moving
 import pytest
 import secrets_written
 
@@ -45,7 +41,8 @@ class Host:
         self.world: wiring.World | None = None
         self.left: int | None = None
         self._ready = folder / 'ready.json'
-        self._arguments = ['--config', str(SIM_ARM), '--port', '0', '--guardian', guardian]
+        config = patient_config(folder)
+        self._arguments = ['--config', str(config), '--port', '0', '--guardian', guardian]
         self._arguments += ['--audit-directory', str(folder / 'audit')]
         self._arguments += ['--ready-file', str(self._ready)]
         self._visitor_error: BaseException | None = None
@@ -129,17 +126,5 @@ async def holding(url: str) -> Agent:
 async def moving(url: str, tap: RobotTap) -> Agent:
     """Return an agent whose action moves the arm at some speed."""
     agent = await holding(url)
-    for number in itertools.count():
-        name = f'go-{number}'
-        await as_soon_as_possible(
-            lambda name=name: agent.submit(name, 'move_to_pose', to_pose(*AWAY_M))  # type: ignore[misc]
-        )
-        await until(
-            lambda name=name: tap.speed_radps > 0.2 or TERMINAL & set(agent.states(name)),  # type: ignore[misc]
-            what='the arm at speed',
-        )
-        if not TERMINAL & set(agent.states(name)):
-            break
-        # A busy machine: with everything in one process the dead-man timer may have struck.
-        assert number < 5, agent.notifications[-3:]
+    await set_moving(agent, tap, at_speed=True)
     return agent

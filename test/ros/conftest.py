@@ -69,9 +69,12 @@ def sim_robot(
 
 
 @pytest.fixture(scope='module')
-def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> 'Iterator[Cell]':
+def cell(
+    ros: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> 'Iterator[Cell]':
     """Run a robot and a bridge for the tests of a module that leave both as they found them."""
-    with running_cell(tmp_path_factory.mktemp('cell'), log_level='debug') as started:
+    config = getattr(request.module, 'CONFIG', None)
+    with running_cell(tmp_path_factory.mktemp('cell'), config, log_level='debug') as started:
         run(started.warm_up())
         yield started
 

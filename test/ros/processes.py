@@ -119,7 +119,7 @@ class StartedProcess:
         """Read what it has printed so far."""
         return self.log_file.read_text(encoding='utf-8', errors='replace')
 
-    def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+    def wait_ready(self, timeout_s: float = 60.0) -> dict[str, Any]:
         """
         Wait for the ready file and read it.
 
@@ -145,7 +145,7 @@ class StartedProcess:
         user, system = fields.split()[11:13]
         return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
 
-    def stop(self, timeout_s: float = 5.0) -> int:
+    def stop(self, timeout_s: float = 20.0) -> int:
         """
         Ask it to end, wait, and return its exit status.
 
@@ -284,7 +284,7 @@ class BridgeProcess(StartedProcess):
         secrets_written.note(self.token)
         secrets_written.watch(self.log_file, self.audit)
 
-    def wait_ready(self, timeout_s: float = 30.0) -> dict[str, Any]:
+    def wait_ready(self, timeout_s: float = 60.0) -> dict[str, Any]:
         """Wait until it serves."""
         ready = super().wait_ready(timeout_s)
         self.url = str(ready['url'])

@@ -8,9 +8,8 @@ import subprocess
 import sys
 
 from agent import Agent
-from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, RobotTap, tapped
-from patience import run, until
+from bridge_cell import Cell, RobotTap, set_moving, tapped
+from patience import run
 import pytest
 from ros_peer import RosPeer
 
@@ -42,8 +41,7 @@ def test_sessions_of_all_kinds_leave_logs_that_verify_and_hold_no_token(
     async def play() -> None:
         async with cell.watching('proprio') as watcher, cell.holding() as giver:
             secrets.update(str(a.ready['session_token']) for a in (watcher, giver))
-            await giver.submit('go', 'move_to_pose', to_pose(*AWAY_M))
-            await until(lambda: tap.is_moving, what='the arm moving')
+            await set_moving(giver, tap)
             token = str((await giver.call('session.transfer'))['transfer_token'])
             secrets.add(token)
             async with await cell.agent('taker') as taker:

@@ -12,7 +12,7 @@ from typing import Any
 from agent import Agent
 from agent_words import Refused
 from base_robot import BaseRobot
-from bridge_cell import as_soon_as_possible, newest, open_when_free
+from bridge_cell import as_soon_as_possible, newest, open_when_free, patient_config
 from diagnostic_msgs.msg import DiagnosticStatus
 from patience import run, until
 from processes import BridgeProcess, REPOSITORY, start_bridge
@@ -26,10 +26,10 @@ def bridge(
     ros_domain_id: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BridgeProcess]:
     folder = tmp_path_factory.mktemp('base')
-    config = REPOSITORY / 'config' / 'nav2_base.yaml'
-    process = start_bridge(folder, config=config, arguments=('--guardian', 'off'))
+    config = patient_config(folder, source=REPOSITORY / 'config' / 'nav2_base.yaml')
+    process = start_bridge(folder, config=config)
     yield process
-    process.stop(8.0)
+    process.stop()
 
 
 @pytest.fixture(scope='module')
@@ -60,7 +60,7 @@ async def driving(bridge: BridgeProcess) -> AsyncIterator[Agent]:
             return state is not None and bool(state['motion_permitted'])
 
         try:
-            await until(may_move, 15.0, 'permission to move')
+            await until(may_move, 30.0, 'permission to move')
             yield agent
         finally:
             await agent.close()

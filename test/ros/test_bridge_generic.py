@@ -9,7 +9,14 @@ import re
 from typing import Any
 
 from agent import Agent
-from bridge_cell import as_soon_as_possible, Cell, may_move, open_when_free, running_cell
+from bridge_cell import (
+    as_soon_as_possible,
+    Cell,
+    may_move,
+    open_when_free,
+    patient_config,
+    running_cell,
+)
 from fakes import FakeRobot
 from patience import run
 from processes import REPOSITORY
@@ -64,13 +71,12 @@ COUNTED = {
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     folder = tmp_path_factory.mktemp('generic')
     body = yaml.safe_load(CONFIG)
-    body['guardian'] = 'off'
     body['actions']['plan'] = MISSING
     body['actions']['count'] = COUNTED
     body['embodiments']['arm_01']['actions'] += ['plan', 'count']
     path = folder / 'generic.yaml'
     path.write_text(yaml.safe_dump(body), encoding='utf-8')
-    with running_cell(folder, path) as started:
+    with running_cell(folder, patient_config(folder, source=path)) as started:
         yield started
 
 
@@ -150,7 +156,7 @@ def test_the_example_moves_the_arm_and_refuses_what_the_document_says(cell: Cell
 
     async def touch(agent: Agent) -> None:
         await as_soon_as_possible(lambda: agent.submit('go', 'touch', PARAMS))
-        said = await agent.status('go', timeout_s=20.0)
+        said = await agent.status('go')
         assert said['state'] == 'completed', said
 
     run(play())

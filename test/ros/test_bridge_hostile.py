@@ -19,10 +19,10 @@ from bridge_cell import (
     as_soon_as_possible,
     AWAY_M,
     Cell,
-    config_with,
     HOME_M,
     may_move,
     open_when_free,
+    patient_config,
     RobotTap,
     running_cell,
     tapped,
@@ -31,6 +31,7 @@ from bridge_cell import (
 from hostile_words import BYTES, METHODS, requests, submissions
 from hypothesis import given, HealthCheck, settings
 from hypothesis import strategies as st
+from lateness import Lateness
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
@@ -45,6 +46,8 @@ T = TypeVar('T')
 HANDSHAKE_S = 10.0  # what a handshake has
 IDLE_S = 15.0  # what a connection without a session has
 WINDOW_MS = 1000
+WATCHDOG_MS = 1000
+PING_S = 5.0  # only tells a loop that stood
 CONNECTIONS = int(os.environ.get('AWP_TEST_CONNECTIONS', '3000'))  # docs/security.md
 WARM_CONNECTIONS = 1000  # before it is weighed: pools are filled then
 MOST_GROWTH_KB = 6000
@@ -79,7 +82,7 @@ def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
         'session': {'reconnect_window_ms': WINDOW_MS, 'max_sessions': 512},
         'safety': {'watchdog_ms': WINDOW_MS},
     }
-    with running_cell(folder, config_with(folder, more)) as started:
+    with running_cell(folder, patient_config(folder, more)) as started:
         run(started.warm_up())
         yield started
         assert started.bridge.exit_status is None
@@ -232,7 +235,7 @@ def test_whatever_is_asked_of_any_method_gets_one_answer_and_the_arm_moves_on(
                         await hostile.ask('session.open', {'mode': 'streaming'})
                     for method, params in many:
                         codes.setdefault(method, set()).add(await hostile.ask(method, params))
-            assert driver.longest_s < 2.0
+            assert driver.longest_s < PING_S
 
     run(play())
     record_testsuite_property('bridge_codes_of_hostile_requests', str(codes))
@@ -288,13 +291,13 @@ def test_no_bytes_after_a_handshake_harm_anybody_else(cell: Cell, tap: RobotTap)
         client = await RudeClient.let_in(cell.bridge.url, cell.bridge.token)
         await client.say(data)
         client.leave()
-        await client.gone(HANDSHAKE_S)
+        await client.gone(HANDSHAKE_S + 20.0)
 
     async def play() -> None:
         async with Driven(cell, tap) as driver:
             for first in range(0, len(many), 16):
                 await asyncio.gather(*(one(data) for data in many[first : first + 16]))
-            assert driver.longest_s < 2.0
+            assert driver.longest_s < PING_S
 
     run(play())
 
@@ -323,7 +326,7 @@ def test_floods_of_headers_are_answered_or_cut_and_let_nobody_in(
     async def one(name: str, data: bytes) -> None:
         client = await RudeClient.dial(url)
         saying = asyncio.create_task(client.say(data))
-        said = await client.gone(HANDSHAKE_S + 3.0)
+        said = await client.gone(HANDSHAKE_S + 20.0)
         await saying
         client.leave()
         assert b'101' not in said[:15], (name, said[:200])
@@ -334,7 +337,7 @@ def test_floods_of_headers_are_answered_or_cut_and_let_nobody_in(
                 before_kb = cell.bridge.resident_kb()
                 await asyncio.gather(*(one(name, data) for _ in range(8)))
                 assert cell.bridge.resident_kb() - before_kb < 30_000, name
-            assert driver.longest_s < 2.0
+            assert driver.longest_s < PING_S
 
     run(play())
 
@@ -351,7 +354,7 @@ async def slow_handshake(url: str, token: str) -> float:
     client = await RudeClient.dial(url)
     began_s = time.monotonic()
     sending = asyncio.create_task(client.trickle(handshake(url, token), 0.5))
-    await client.gone(HANDSHAKE_S + 10.0)
+    await client.gone(HANDSHAKE_S + 20.0)
     sending.cancel()
     client.leave()
     return time.monotonic() - began_s
@@ -362,14 +365,14 @@ async def slow_message(url: str, token: str) -> float:
     client = await RudeClient.let_in(url, token)
     began_s = time.monotonic()
     sending = asyncio.create_task(client.trickle(frame(HELLO.encode()), 0.5))
-    await client.gone(IDLE_S + 10.0)
+    await client.gone(IDLE_S + 20.0)
     sending.cancel()
     client.leave()
     return time.monotonic() - began_s
 
 
 def test_thousands_of_connections_beside_slow_and_half_open_ones_leave_nothing_behind(
-    cell: Cell, tap: RobotTap, record_testsuite_property: Record
+    cell: Cell, tap: RobotTap, lateness: Lateness, record_testsuite_property: Record
 ) -> None:
     bridge = cell.bridge
     url, token = bridge.url, bridge.token
@@ -389,20 +392,21 @@ def test_thousands_of_connections_beside_slow_and_half_open_ones_leave_nothing_b
             await come_and_go(url, token, CONNECTIONS)
             took_s = time.monotonic() - began_s
             cut_s = await asyncio.gather(*slow)
-            assert max(cut_s[:SLOW]) < HANDSHAKE_S + 4.0
+            lost_s = lateness.since(int(began_s * 1e9)) * 1e-9
+            assert max(cut_s[:SLOW]) < HANDSHAKE_S + 4.0 + lost_s
             assert min(cut_s[SLOW:]) > IDLE_S - 1.0
-            assert max(cut_s[SLOW:]) < IDLE_S + 6.0
+            assert max(cut_s[SLOW:]) < IDLE_S + 6.0 + lost_s
             # The driver, this proxy and its half of the half-open ones are still there.
-            await until(lambda: open_files(bridge.pid) <= files + 1, 10.0, 'closed sockets')
+            await until(lambda: open_files(bridge.pid) <= files + 1, 30.0, 'closed sockets')
             for client in half_open:
                 client.reset()
-        await until(lambda: open_files(bridge.pid) <= files, 10.0, 'closed sockets')
+        await until(lambda: open_files(bridge.pid) <= files, 30.0, 'closed sockets')
         grown_kb = bridge.resident_kb() - weight_kb
         return took_s, grown_kb, driver.longest_s
 
-    took_s, grown_kb, longest_s = run(play(), 58.0)
+    took_s, grown_kb, longest_s = run(play(), 100.0)
     record_testsuite_property('bridge_connections_a_second', round(CONNECTIONS / took_s))
     record_testsuite_property('bridge_rss_growth_after_connections_kb', grown_kb)
     record_testsuite_property('bridge_ping_beside_connections_ms', round(longest_s * 1e3))
     assert grown_kb < MOST_GROWTH_KB
-    assert longest_s < 2.0
+    assert longest_s < PING_S

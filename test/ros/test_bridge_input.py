@@ -19,6 +19,7 @@ from bad_messages import (
     submission,
 )
 from bridge_cell import Cell, RobotTap, tapped
+from lateness import Lateness
 from patience import run, until
 import pytest
 from ros_peer import RosPeer
@@ -69,6 +70,7 @@ def test_f84_each_bad_message_gets_one_error_that_says_what_is_wrong(
             assert tap.taken() == taken + 1
 
     run(play())
+    run(until(lambda: cell.bridge.output.count('> goal=') > sent_before, what='the goal'))
     assert cell.bridge.output.count('> goal=') == sent_before + 1
 
 
@@ -178,6 +180,7 @@ def test_what_breaks_the_protocol_closes_with_the_code_that_it_names(
                 assert agent.notifications[-1].params['reason'] == 'protocol_error'
                 answers = agent.strays + ([asked.result()] if asked.done() else [])
                 assert [a['error']['code'] for a in answers] == [2006] * ('"id"' in text)
+            await tap.caught_up()
             assert tap.taken() == taken
         if code == 1009:  # its session is only suspended: take it up again, to close it
             async with await cell.agent() as late:
@@ -214,6 +217,7 @@ def test_memory_stays_flat_over_thousands_of_bad_messages(
             before_kb = cell.bridge.resident_kb()
             await send_garbage(agent, 1000, 2000)
             after_kb = cell.bridge.resident_kb()
+            await tap.caught_up()
             assert tap.taken() == taken
             return before_kb, after_kb
 
@@ -232,19 +236,20 @@ def test_what_agents_choose_stands_in_one_line_of_the_log(cell: Cell) -> None:
             await agent.close()
             return str(ready['session_id'])
 
-    session_id = run(play())
+    opened = f'session={run(play())} opened'
+    run(until(lambda: opened in cell.bridge.output, what='its line in the log'))
     log = cell.bridge.output
-    (line,) = [row for row in log.splitlines() if f'session={session_id} opened' in row]
+    (line,) = [row for row in log.splitlines() if opened in row]
     assert 'evil\\n2026' in line
     assert '\x1b' not in log
     assert not [row for row in log.splitlines() if row.startswith('2026-01-01')]
 
 
 def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client(
-    cell: Cell, peer: RosPeer, record_testsuite_property: Record
+    cell: Cell, peer: RosPeer, lateness: Lateness, record_testsuite_property: Record
 ) -> None:
     reset(peer)
-    before = len(cell.bridge.output)
+    before, begun_ns = len(cell.bridge.output), time.monotonic_ns()
 
     async def play() -> float:
         async with cell.holding() as agent, cell.holding('gripper_01') as other:
@@ -267,7 +272,9 @@ def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client
 
     longest_s = run(play())
     record_testsuite_property('bridge_ping_beside_a_bad_megabyte_ms', round(longest_s * 1e3, 1))
-    assert 'bridge loop was silent' not in cell.bridge.output[before:]
+    # Where the machine let this process run.
+    was_silent = 'bridge loop was silent' in cell.bridge.output[before:]
+    assert not was_silent or lateness.since(begun_ns) > 100e6
 
 
 def test_strict_json_of_the_tests_is_strict() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-import time
 from typing import Any
 
 from agent import Agent
@@ -14,19 +12,17 @@ from agent_words import Refused, to_pose
 from bridge_cell import (
     as_soon_as_possible,
     Cell,
-    config_with,
     HOME_M,
     may_move,
     newest,
     RobotTap,
-    running_cell,
     tapped,
 )
-from geometry_msgs.msg import WrenchStamped
 from patience import run, until
+from processes import SIM_ARM
 import pytest
 from ros_peer import RosPeer
-from sim_robot_goals import PRIMITIVE, reset, set_fault, TRAJECTORY
+from sim_robot_goals import PRIMITIVE, set_fault, TRAJECTORY
 
 from awp_ros_bridge.sim_robot.description import (
     ARM_HOME_RAD,
@@ -37,6 +33,7 @@ from awp_ros_bridge.sim_robot.description import (
 
 Json = dict[str, Any]
 Record = Any
+CONFIG = SIM_ARM  # that of the evidence
 
 CHAIN = load_arm_chain(load_urdf())
 NEAR_M = (0.3, 0.0, 0.4)
@@ -140,7 +137,6 @@ def test_a_tip_that_leaves_the_box_stops_and_its_action_fails(
 
     rested_ms = run(play())
     record_testsuite_property('bridge_violation_to_rest_ms', round(rested_ms, 1))
-    assert rested_ms < 2000.0
 
 
 @pytest.mark.parametrize('kind', ['move_to_pose', 'follow_joint_trajectory'])
@@ -269,87 +265,3 @@ def test_joint_states_that_tell_nothing_forbid_motion(
             await may_move(agent)
 
     run(play())
-
-
-# ---------------------------------------------------------------- force
-
-
-@pytest.fixture(scope='module')
-def forceful(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
-    """Run a cell whose force is limited and measured."""
-    folder: Path = tmp_path_factory.mktemp('force')
-    force = {'topic': 'ft_sensor/wrench', 'stale_after_ms': 300}
-    limits = {'max_force_n': 50.0, 'force': force}
-    config = config_with(folder, {'embodiments.arm_01.envelope': limits})
-    with running_cell(folder, config, log_level='debug') as started:
-        yield started
-
-
-class Sensor:
-    """Publishes a force at 100 Hz."""
-
-    def __init__(self, tap: RobotTap) -> None:
-        self.force_n: float | None = 3.0
-        self._publisher = tap.node.create_publisher(WrenchStamped, 'ft_sensor/wrench', 10)
-        self._timer = tap.node.create_timer(0.01, self._publish)
-
-    def _publish(self) -> None:
-        if self.force_n is not None:
-            message = WrenchStamped()
-            message.header.frame_id = 'tool0'
-            message.wrench.force.z = self.force_n
-            self._publisher.publish(message)
-
-
-def test_a_force_that_is_too_great_fails_the_action_until_rest(
-    forceful: Cell, peer: RosPeer
-) -> None:
-    async def play(tap: RobotTap, sensor: Sensor) -> None:
-        async with forceful.holding() as agent:
-            (envelope,) = agent.manifest['safety_policy']['envelopes']
-            assert envelope['max_force_n'] == 50.0
-            slow = to_pose(*NEAR_M, max_velocity_mps=SLOW_MPS)
-            await submit(agent, 'press', 'move_to_pose', slow)
-            await until(lambda: tap.is_moving, what='the arm moving')
-            sensor.force_n = 54.0  # within the tolerance of 5 N
-            await asyncio.sleep(0.1)
-            assert agent.states('press')[-1] == 'executing'
-            sensor.force_n = 62.0
-            said = await agent.status('press')
-            assert (said['state'], said['reason']) == ('failed', 'envelope')
-            detail = (await agent.event('envelope_violation')).params['detail']
-            assert (detail['limit'], detail['bound'], detail['unit']) == ('max_force_n', 50.0, 'N')
-            assert detail['measured'] == 62.0
-            await may_move(agent)  # it presses at rest: it may move away
-            await submit(agent, 'away', 'move_to_pose', to_pose(*HOME_M))
-            await until(lambda: tap.is_moving, what='the arm moving')
-            sensor.force_n = 3.0
-            assert (await agent.status('away'))['state'] == 'completed'
-
-    with RobotTap() as tap:
-        run(play(tap, Sensor(tap)))
-        reset(peer)
-
-
-def test_a_silent_force_sensor_forbids_motion(
-    forceful: Cell, peer: RosPeer, record_testsuite_property: Record
-) -> None:
-    async def play(tap: RobotTap, sensor: Sensor) -> float:
-        async with forceful.holding() as agent:
-            slow = to_pose(*NEAR_M, max_velocity_mps=SLOW_MPS)
-            await submit(agent, 'go', 'move_to_pose', slow)
-            await until(lambda: tap.is_moving, what='the arm moving')
-            sensor.force_n, silent_ns = None, time.monotonic_ns()
-            said = await agent.status('go')
-            assert (said['state'], said['reason']) == ('failed', 'x-ros2.safety_input')
-            assert 'ft_sensor/wrench silent for' in said['detail']
-            failed_ns = time.monotonic_ns()
-            sensor.force_n = 0.0
-            await may_move(agent)
-            return (failed_ns - silent_ns) * 1e-6
-
-    with RobotTap() as tap:
-        silent_ms = run(play(tap, Sensor(tap)))
-        reset(peer)
-    record_testsuite_property('bridge_force_silence_to_agent_ms', round(silent_ms, 1))
-    assert 290.0 <= silent_ms < 1000.0

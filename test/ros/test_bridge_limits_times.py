@@ -16,8 +16,10 @@ from typing import Any
 from agent import Agent
 from agent_words import to_pose
 from bridge_cell import as_soon_as_possible, Cell, HOME_M, JointSample, may_move, RobotTap, tapped
+from lateness import Lateness
 import numpy as np
 from patience import run, until
+from processes import SIM_ARM
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, set_fault
@@ -25,13 +27,14 @@ from sim_robot_goals import PRIMITIVE, set_fault
 from awp_ros_bridge.sim_robot.description import load_arm_chain, load_urdf
 
 Record = Any
+CONFIG = SIM_ARM  # that of the evidence
 Json = dict[str, Any]
 
 CHAIN = load_arm_chain(load_urdf())
 COUNT = int(os.environ.get('AWP_VIOLATIONS', '4'))
 NEAR_M = (0.3, 0.0, 0.4)
 SPEED_MPS, REACH_M = 0.5 * 1.1, 0.5 + 0.01  # bound and tolerance of config/sim_arm.yaml
-LONGEST_MS = 500.0  # of a busy machine; the evidence says what is usual
+LONGEST_MS = 500.0  # beside what a busy machine takes; the evidence says what is usual
 
 
 @pytest.fixture
@@ -55,8 +58,10 @@ def first_violation(samples: list[JointSample], limit: str) -> int:
     return found
 
 
-async def violate(agent: Agent, tap: RobotTap, peer: RosPeer, number: int) -> tuple[float, float]:
-    """Cause one violation; return the times from it to ``failed`` and to rest, ms."""
+async def violate(
+    agent: Agent, tap: RobotTap, peer: RosPeer, lateness: Lateness, number: int
+) -> tuple[float, float, float]:
+    """Cause one violation; return the times from it to ``failed`` and to rest, and lost ones."""
     limit = 'spatial' if number % 2 else 'max_velocity_mps'
     fault = 'overshoot=3' if number % 2 else 'overshoot=1.6'
     velocity: Json = {'max_velocity_mps': 0.15} if number % 2 else {}
@@ -74,25 +79,31 @@ async def violate(agent: Agent, tap: RobotTap, peer: RosPeer, number: int) -> tu
     assert event.params['detail']['limit'] == limit
     rested_ns = await until(lambda: tap.rested_ns(said.at_ns), what='the arm at rest')
     await until(lambda: not tap.running(PRIMITIVE), what='the cancelled goal')
+    await tap.caught_up()
     began_ns = first_violation(tap.samples, limit)
+    lost_ms = lateness.since(began_ns) * 1e-6
     await asyncio.to_thread(set_fault, peer, '')
     await may_move(agent)
     home = f'home-{number}'
     await as_soon_as_possible(partial(agent.submit, home, 'move_to_pose', to_pose(*HOME_M)))
     assert (await agent.status(home))['state'] == 'completed'
-    return (said.at_ns - began_ns) * 1e-6, (float(rested_ns) - began_ns) * 1e-6
+    return (said.at_ns - began_ns) * 1e-6, (float(rested_ns) - began_ns) * 1e-6, lost_ms
 
 
-@pytest.mark.timeout(60 + 20 * COUNT)
+@pytest.mark.timeout(120 + 20 * COUNT)
 @pytest.mark.slow
 def test_violations_fail_their_actions_in_time(
-    cell: Cell, tap: RobotTap, peer: RosPeer, record_testsuite_property: Record
+    cell: Cell,
+    tap: RobotTap,
+    peer: RosPeer,
+    lateness: Lateness,
+    record_testsuite_property: Record,
 ) -> None:
-    async def play() -> list[tuple[float, float]]:
+    async def play() -> list[tuple[float, float, float]]:
         async with cell.holding() as agent:
-            return [await violate(agent, tap, peer, number) for number in range(COUNT)]
+            return [await violate(agent, tap, peer, lateness, n) for n in range(COUNT)]
 
-    times = run(play(), 50.0 + 20 * COUNT)
+    times = run(play(), 80.0 + 20 * COUNT)
     for name, column in (('failed', 0), ('rest', 1)):
         values = np.array([row[column] for row in times])
         found = {
@@ -103,4 +114,4 @@ def test_violations_fail_their_actions_in_time(
         }
         for key, value in found.items():
             record_testsuite_property(f'violation_to_{name}_{key}', round(float(value), 1))
-    assert max(row[0] for row in times) < LONGEST_MS
+    assert all(failed_ms < LONGEST_MS + lost_ms for failed_ms, _, lost_ms in times), times

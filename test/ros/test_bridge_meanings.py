@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
 from bridge_cell import (
-    as_soon_as_possible,
-    AWAY_M,
     Cell,
-    config_with,
     HOME_M,
     may_move,
     newest,
+    patient_config,
+    PATIENT_MS,
     RobotTap,
     running_cell,
+    set_moving,
     tapped,
 )
 from fakes import LATCHED
@@ -32,8 +31,8 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 Json = dict[str, Any]
-SLOWLY = {'max_velocity_mps': 0.1}
 MEANINGS = ('e_stop', 'protective_stop', 'fault', 'not_ready', 'manual_mode', 'degraded')
+PERIODIC_MS = 1000
 BY_COMPANION = {'by': 'companion', 'topic': 'joint_states'}
 STOPPED = ('failed', 'e_stop', 'cancelled', 'e_stop', 'e_stop_engaged', 3005)
 BLOCKED = ('failed', 'x-ros2.safety_input', 'cancelled', 'safe_state', 'safe_state_entered', 2001)
@@ -43,12 +42,18 @@ BLOCKED = ('failed', 'x-ros2.safety_input', 'cancelled', 'safe_state', 'safe_sta
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     """Run a cell with an input of the world for each meaning, and one that must be periodic."""
     inputs = [
-        {'kind': 'bool', 'topic': f'test/{each}', 'means': each, 'freshness': BY_COMPANION}
+        {
+            'kind': 'bool',
+            'topic': f'test/{each}',
+            'means': each,
+            'freshness': BY_COMPANION,
+            'stale_after_ms': PATIENT_MS,
+        }
         for each in MEANINGS
     ]
-    inputs.append({'kind': 'bool', 'topic': 'test/periodic', 'stale_after_ms': 400})
+    inputs.append({'kind': 'bool', 'topic': 'test/periodic', 'stale_after_ms': PERIODIC_MS})
     folder: Path = tmp_path_factory.mktemp('meanings')
-    config = config_with(folder, {'safety': {'inputs': inputs}})
+    config = patient_config(folder, {'safety': {'inputs': inputs, 'watchdog_ms': 2000}})
     with running_cell(folder, config, log_level='debug') as started:
         yield started  # not warmed up: its inputs are silent yet
 
@@ -90,12 +95,11 @@ def tap(cell: Cell, peer: RosPeer, inputs: Inputs) -> Iterator[RobotTap]:
         inputs.release()
 
 
-async def start(agent: Agent, tap: RobotTap) -> None:
-    """Have one action executing and one queued."""
-    go = partial(agent.submit, 'go', 'move_to_pose', to_pose(*AWAY_M, **SLOWLY))
-    await as_soon_as_possible(go)  # the server may be found after the inputs
-    await until(lambda: tap.is_moving, what='the arm moving')
+async def start(agent: Agent, tap: RobotTap) -> str:
+    """Have one action executing and one queued; return the id of the first."""
+    go = await set_moving(agent, tap, max_velocity_mps=0.05)  # for 7.5 s
     await agent.submit('next', 'move_to_pose', to_pose(*HOME_M), preempt='queue')
+    return go
 
 
 async def ends(agent: Agent, action_id: str) -> tuple[str, str]:
@@ -126,9 +130,9 @@ def test_f85_each_meaning_ends_what_runs_and_refuses_what_comes(
 ) -> None:
     async def play() -> None:
         async with cell.holding() as agent, cell.holding('gripper_01') as gripper:
-            await start(agent, tap)
+            go = await start(agent, tap)
             inputs.engage(meaning)
-            assert await ends(agent, 'go') == row[:2]
+            assert await ends(agent, go) == row[:2]
             assert await ends(agent, 'next') == row[2:4]
             name = 'test/periodic:stale' if meaning == 'stale' else f'test/{meaning}'
             means = 'not_ready' if meaning == 'stale' else meaning
@@ -147,6 +151,7 @@ def test_f85_each_meaning_ends_what_runs_and_refuses_what_comes(
             inputs.release()
             await may_move(agent)
             await agent.settle()
+            await tap.caught_up()
             assert tap.taken() == taken, 'nothing is resumed by itself'
             if row is STOPPED:
                 await agent.event('e_stop_released')
@@ -157,7 +162,7 @@ def test_f85_each_meaning_ends_what_runs_and_refuses_what_comes(
 def test_degraded_is_told_and_nothing_ends(cell: Cell, tap: RobotTap, inputs: Inputs) -> None:
     async def play() -> None:
         async with cell.holding() as agent:
-            await start(agent, tap)
+            go = await start(agent, tap)
             inputs.engage('degraded')
 
             def is_told() -> bool:
@@ -168,7 +173,7 @@ def test_degraded_is_told_and_nothing_ends(cell: Cell, tap: RobotTap, inputs: In
             state = newest(agent, 'arm_state')
             assert state is not None
             assert state['motion_permitted'] is True
-            assert 'failed' not in agent.states('go')
+            assert 'failed' not in agent.states(go)
             await agent.submit('more', 'move_to_pose', to_pose(*HOME_M), preempt='queue')
             assert agent.events() == []
 
@@ -182,10 +187,9 @@ def test_f85_an_e_stop_is_released_when_it_is_clear_and_no_goal_runs(
 
     async def play() -> None:
         async with cell.holding() as agent:
-            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M, **SLOWLY))
-            await until(lambda: tap.is_moving, what='the arm moving')
+            go = await set_moving(agent, tap)
             inputs.engage('e_stop')
-            assert await ends(agent, 'go') == ('failed', 'e_stop')
+            assert await ends(agent, go) == ('failed', 'e_stop')
             event = await agent.event('e_stop_engaged')
             assert event.params['detail']['active_goals'] == [
                 {'action_type': 'move_to_pose', 'server': PRIMITIVE}
@@ -215,9 +219,9 @@ def test_the_operator_stop_is_an_e_stop_until_clear(
 
     async def play() -> None:
         async with cell.holding() as agent, cell.holding('gripper_01') as gripper:
-            await start(agent, tap)
+            go = await start(agent, tap)
             assert (await ask('stop')).success
-            assert await ends(agent, 'go') == STOPPED[:2]
+            assert await ends(agent, go) == STOPPED[:2]
             assert await ends(agent, 'next') == STOPPED[2:4]
             detail = (await agent.event('e_stop_engaged')).params['detail']
             assert (detail['cause'], detail['input']) == ('operator_stop', 'operator')
@@ -236,8 +240,7 @@ def test_a_resumed_session_is_told_values_inputs_and_the_watchdog(
 ) -> None:
     async def play() -> None:
         async with cell.holding() as agent:
-            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M, **SLOWLY))
-            await until(lambda: tap.is_moving, what='the arm moving')
+            await set_moving(agent, tap)
             await agent.hush()
             await agent.event('safe_state_entered')  # the watchdog
             inputs.engage('fault')

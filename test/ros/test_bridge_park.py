@@ -9,15 +9,14 @@ import signal
 import time
 from typing import Any
 
-from agent_words import to_pose
 from bridge_cell import (
-    AWAY_M,
     Cell,
-    config_with,
     may_move,
     open_when_free,
+    patient_config,
     RobotTap,
     running_cell,
+    set_moving,
     tapped,
 )
 from patience import run, until
@@ -47,11 +46,11 @@ PARK = {
 def cell(ros: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cell]:
     folder = tmp_path_factory.mktemp('park')
     sections: dict[str, dict[str, Any]] = {
-        'safety': {'behavior': 'park'},
+        'safety': {'behavior': 'park', 'watchdog_ms': 2000},
         'embodiments.arm_01': {'stop_steps': ['cancel_goals', PARK, 'wait_at_rest']},
         'embodiments.gripper_01': {'stop_steps': ['cancel_goals', 'stay_in_place']},
     }
-    with running_cell(folder, config_with(folder, sections)) as started:
+    with running_cell(folder, patient_config(folder, sections)) as started:
         run(started.warm_up())
         yield started
 
@@ -72,10 +71,9 @@ def said_since(cell: Cell, begun: int) -> str:
     return cell.bridge.output[begun:]
 
 
-async def going(agent: Any, tap: RobotTap) -> None:
-    """Move at some speed."""
-    await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
-    await until(lambda: tap.speed_radps > 0.3, what='the arm at speed')
+def wait_said(cell: Cell, begun: int, *texts: str) -> None:
+    for text in texts:
+        run(until(lambda text=text: text in said_since(cell, begun), what=text))  # type: ignore[misc]
 
 
 def test_a_close_mid_motion_stops_the_arm_parks_it_and_is_answered_then(
@@ -85,27 +83,28 @@ def test_a_close_mid_motion_stops_the_arm_parks_it_and_is_answered_then(
 
     async def play() -> float:
         async with cell.holding() as agent:
-            await going(agent, tap)
+            go = await set_moving(agent, tap, at_speed=True)
             assert tap.taken(TRAJECTORY) == 0
             asked_ns = time.monotonic_ns()
             await agent.call('session.close')
             took_ms = (time.monotonic_ns() - asked_ns) * 1e-6
-            assert (await agent.status('go'))['state'] == 'cancelled'
+            assert (await agent.status(go))['state'] == 'cancelled'
+            await tap.caught_up()
             assert is_parked(tap)
             assert tap.taken(TRAJECTORY) == 1
             assert tap.most_running[TRAJECTORY] == 1
             assert not tap.running(TRAJECTORY)
             statuses = [h.params for h in agent.notifications if 'action_id' in h.params]
-            assert {s['action_id'] for s in statuses} == {'go'}  # parking is no action
+            assert {s['action_id'] for s in statuses} == {go}  # parking is no action
             return took_ms
 
     took_ms = run(play())
     record_testsuite_property('close_with_parking_ms', round(took_ms, 1))
     assert 1500 <= took_ms < ABORT_MS + PARK_MS
-    said = said_since(cell, begun)
-    assert 'parks by follow_joint_trajectory' in said
-    assert f'park follow_joint_trajectory: succeeded: {TRAJECTORY}' in said
-    assert 'wait_at_rest: at rest' in said
+    wait_said(
+        cell, begun, 'parks by follow_joint_trajectory',
+        f'park follow_joint_trajectory: succeeded: {TRAJECTORY}', 'wait_at_rest: at rest',
+    )  # fmt: skip
 
 
 def test_an_arm_that_an_e_stop_stopped_is_not_moved_to_park_nor_when_it_is_released(
@@ -118,16 +117,17 @@ def test_an_arm_that_an_e_stop_stopped_is_not_moved_to_park_nor_when_it_is_relea
             await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
             agent.beat(0.2)
             await may_move(agent)
-            await going(agent, tap)
+            go = await set_moving(agent, tap, at_speed=True)
             os.kill(cell.robot.pid, signal.SIGUSR1)
             tripped_ns = time.monotonic_ns()
             try:
-                assert (await agent.status('go'))['reason'] == 'e_stop'
+                assert (await agent.status(go))['reason'] == 'e_stop'
                 await agent.event('e_stop_engaged')
                 await until(lambda: tap.rested_ns(tripped_ns), what='the arm at rest')
                 why = 'park follow_joint_trajectory: not sent, the robot must not move'
                 await until(lambda: why in said_since(cell, begun), what='the report')
                 await agent.call('session.close')  # the end of a session would park it too
+                await tap.caught_up()
                 assert tap.taken(TRAJECTORY) == 0
             finally:
                 os.kill(cell.robot.pid, signal.SIGUSR2)
@@ -152,16 +152,17 @@ def test_a_park_goal_that_takes_too_long_is_cancelled_and_told(
         async with cell.holding() as agent:
             asked_ns = time.monotonic_ns()
             await agent.call('session.close')
+            took_ms = (time.monotonic_ns() - asked_ns) * 1e-6
+            await tap.caught_up()
             assert not tap.running(TRAJECTORY)
             assert tap.rested_ns(asked_ns) is not None
-            return (time.monotonic_ns() - asked_ns) * 1e-6
+            return took_ms
 
     took_ms = run(play())
     assert PARK_MS <= took_ms < PARK_MS + ABORT_MS
     assert tap.taken(TRAJECTORY) == len(tap.cancels) == 1
     assert not is_parked(tap)
-    said = said_since(cell, begun)
-    assert 'safe state: not reached: park follow_joint_trajectory: canceled' in said
+    wait_said(cell, begun, 'safe state: not reached: park follow_joint_trajectory: canceled')
 
 
 def test_who_falls_silent_has_its_arm_parked(cell: Cell, tap: RobotTap) -> None:

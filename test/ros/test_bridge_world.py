@@ -15,6 +15,7 @@ from agent import Agent
 from agent_words import to_pose
 from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import ENDING, EXIT_S, holding, Host, moving, no_visit, TOKEN
+from lateness import Lateness
 from patience import run, until
 from processes import SIM_ARM, StartedProcess
 import pytest
@@ -118,7 +119,7 @@ def tap(peer: RosPeer, sim_robot: StartedProcess) -> Iterator[RobotTap]:
 
 @pytest.mark.parametrize('number', ENDING)
 def test_every_signal_mid_motion_returns_0_when_the_arm_rests(
-    host: Host, tap: RobotTap, number: signal.Signals
+    host: Host, tap: RobotTap, lateness: Lateness, number: signal.Signals
 ) -> None:
     sent_ns: list[int] = []
 
@@ -135,9 +136,11 @@ def test_every_signal_mid_motion_returns_0_when_the_arm_rests(
         run(play())
 
     assert host.run(visit) == bridge_main.EXIT_OK
+    took_s = (time.monotonic_ns() - sent_ns[0]) * 1e-9
+    run(tap.caught_up())
     assert tap.rested_ns(sent_ns[0]) is not None
     assert not tap.running(PRIMITIVE)
-    assert (time.monotonic_ns() - sent_ns[0]) * 1e-9 < EXIT_S
+    assert took_s < EXIT_S + lateness.since(sent_ns[0]) * 1e-9
 
 
 @pytest.mark.parametrize('fault', ['ignore_cancel', 'slow_cancel=60000'])
@@ -146,6 +149,7 @@ def test_f74_a_cancel_without_effect_or_answer_does_not_hold_the_end_up(
     tap: RobotTap,
     peer: RosPeer,
     fault: str,
+    lateness: Lateness,
     caplog: pytest.LogCaptureFixture,
     record_testsuite_property: Any,
 ) -> None:
@@ -170,6 +174,8 @@ def test_f74_a_cancel_without_effect_or_answer_does_not_hold_the_end_up(
     assert host.run(visit) == bridge_main.EXIT_OK
     took_s = (time.monotonic_ns() - sent_ns[0]) * 1e-9
     record_testsuite_property(f'bridge_end_with_{fault}_s', round(took_s, 3))
-    assert took_s < EXIT_S
+    assert took_s < EXIT_S + lateness.since(sent_ns[0]) * 1e-9
     assert 'a goal did not end' in caplog.text
-    assert 'bridge loop was silent' not in caplog.text
+    # Nor the loop, where the machine let this process run.
+    was_silent = 'bridge loop was silent' in caplog.text
+    assert not was_silent or lateness.since(sent_ns[0]) > 50e6

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 import json
 from pathlib import Path
-import ssl
 import subprocess
 import sys
 import time
@@ -15,32 +14,30 @@ from typing import Any
 from agent import Agent
 from agent_words import Refused, to_pose
 from bridge_cell import (
-    as_soon_as_possible,
     AWAY_M,
     Cell,
-    config_with,
-    HOME_M,
     may_move,
     open_when_free,
     RobotTap,
     running_cell,
+    set_moving,
     tapped,
 )
+from lateness import Lateness
 from patience import run, until
-from processes import BridgeProcess, REPOSITORY
+from processes import REPOSITORY
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE
-from websockets.exceptions import InvalidHandshake, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
 sys.path.append(str(REPOSITORY / 'test' / 'unit'))
 
-from certificates import Authority
 
 Record = Any
 FORBIDDEN = 4001
 LOOK_S = 1.0  # how often the bridge looks at its tokens
-SLOW_MPS = 0.08  # a move that lasts until somebody ends it
+SLOW_MPS = 0.045  # a move of 8 s: until somebody ends it
 
 
 def awp_token(path: Path, *words: str) -> dict[str, Any]:
@@ -85,7 +82,7 @@ def changed_ns(path: Path) -> int:
 
 async def let_in(cell: Cell, token: str, name: str = 'tester') -> Agent:
     """Connect with a token that the bridge may not have looked at yet."""
-    ends_s = time.monotonic() + 10 * LOOK_S
+    ends_s = time.monotonic() + 20 * LOOK_S
     while True:
         try:
             return await Agent.connect(cell.bridge.url, token, name=name)
@@ -111,14 +108,12 @@ def access_notes(cell: Cell) -> list[dict[str, Any]]:
     return found
 
 
-async def moving(agent: Agent, tap: RobotTap, action_id: str) -> None:
-    """Open the arm and move it."""
+async def moving(agent: Agent, tap: RobotTap, action_id: str) -> str:
+    """Open the arm and move it; return the id of the action."""
     await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
     agent.beat(0.2)
     await may_move(agent)
-    params = to_pose(*AWAY_M, max_velocity_mps=SLOW_MPS)
-    await as_soon_as_possible(lambda: agent.submit(action_id, 'move_to_pose', params))
-    await until(lambda: tap.is_moving, what='the arm moving')
+    return await set_moving(agent, tap, action_id, max_velocity_mps=SLOW_MPS)
 
 
 def test_f102_who_may_only_observe_sees_the_arm_and_cannot_move_it(
@@ -140,6 +135,7 @@ def test_f102_who_may_only_observe_sees_the_arm_and_cannot_move_it(
             )
             assert refused.code == FORBIDDEN
             await agent.settle()
+            await tap.caught_up()
             assert tap.taken() == taken
             await agent.close()
 
@@ -202,6 +198,7 @@ def test_f103_what_is_not_configured_or_beyond_a_limit_reaches_no_server(
                 )
                 assert refused.code in codes, (kind, str(refused))
             await agent.settle()
+            await tap.caught_up()
             assert tap.taken() == taken
             session = agent.ready['session_id']
             await agent.close()
@@ -217,24 +214,31 @@ def test_f103_what_is_not_configured_or_beyond_a_limit_reaches_no_server(
 
 
 def test_f102_revoking_a_token_mid_motion_brings_the_arm_to_rest_and_ends_its_session(
-    cell: Cell, tap: RobotTap, tokens: Path, record_testsuite_property: Record
+    cell: Cell,
+    tap: RobotTap,
+    tokens: Path,
+    lateness: Lateness,
+    record_testsuite_property: Record,
 ) -> None:
     made = awp_token(tokens, 'make', '--scopes', 'observe,act', '--name', 'leaked')
 
-    async def play() -> tuple[float, float]:
+    async def play() -> tuple[float, float, float]:
         async with await let_in(cell, made['token'], 'leaked') as agent:
-            await moving(agent, tap, 'go')
+            go = await moving(agent, tap, 'go')
             session = agent.ready
             await asyncio.to_thread(awp_token, tokens, 'revoke', made['id'])
             begun_ns = changed_ns(tokens)
             await until(lambda: agent.closed is not None, what='the connection closed')
             closed_ns = time.monotonic_ns()
             assert agent.closed == (1008, 'the credential was revoked')
+            await tap.caught_up()
             rested_ns = tap.rested_ns(begun_ns)
+            lost_ms = lateness.since(begun_ns) * 1e-6
             assert rested_ns is not None  # the arm rested before the session was said to be closed
             assert rested_ns < closed_ns
+            await tap.caught_up()
             assert not tap.running(PRIMITIVE)
-            assert agent.states('go')[-1] == 'cancelled'
+            assert agent.states(go)[-1] == 'cancelled'
             events = [h.params['event'] for h in agent.notifications if h.method == 'world.event']
             assert 'grant_expired' in events
         assert await status_of_login(cell.bridge.url, made['token']) in (401, 429)
@@ -246,12 +250,12 @@ def test_f102_revoking_a_token_mid_motion_brings_the_arm_to_rest_and_ends_its_se
             assert refused.value.code == 2003
             await moving(other, tap, 'on')  # the arm is free, and moves for others
             await other.close()
-        return (rested_ns - begun_ns) * 1e-6, (closed_ns - begun_ns) * 1e-6
+        return (rested_ns - begun_ns) * 1e-6, (closed_ns - begun_ns) * 1e-6, lost_ms
 
-    rested_ms, closed_ms = run(play())
+    rested_ms, closed_ms, lost_ms = run(play())
     record_testsuite_property('bridge_revoke_to_rest_ms', round(rested_ms, 1))
     record_testsuite_property('bridge_revoke_to_closed_ms', round(closed_ms, 1))
-    assert rested_ms < 5000.0  # the look, the stop, and a busy machine
+    assert rested_ms < 2000.0 + lost_ms  # the look and the stop
 
 
 def test_no_token_stands_in_any_log(cell: Cell, tokens: Path) -> None:
@@ -276,68 +280,3 @@ def test_no_token_stands_in_any_log(cell: Cell, tokens: Path) -> None:
     for secret in secrets:
         assert secret not in said
         assert not any(secret in text for text in kept)
-
-
-# ---------------------------------------------------------------- TLS
-
-
-@pytest.fixture(scope='module')
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp('certificates'), 'authority')
-
-
-def tls_config(folder: Path, **tls: Path) -> Path:
-    """Write a configuration that serves wss."""
-    words = {key: str(path) for key, path in tls.items()}
-    return config_with(folder, {'server': {'tls': words, 'host_names': ['localhost']}})
-
-
-def test_f106_a_key_that_is_missing_another_s_or_expired_ends_the_start_with_2_and_a_line(
-    authority: Authority, tmp_path: Path, ros_domain_id: int
-) -> None:
-    cert, _ = authority.sign('server')
-    _, other = authority.sign('other')
-    old_cert, old_key = authority.sign('old', days=-1)
-    cases: list[tuple[dict[str, Path], str]] = [
-        ({'cert': cert, 'key': tmp_path / 'nowhere.key'}, 'server.tls.key: '),
-        ({'cert': cert, 'key': other}, 'server.tls.key: this is not the key of the certificate'),
-        ({'cert': old_cert, 'key': old_key}, 'server.tls.cert: the certificate has expired'),
-        ({'cert': cert}, "server.tls.key: 'key' is missing"),
-    ]
-    for number, (tls, says) in enumerate(cases):
-        config = tls_config(tmp_path, **tls)
-        bridge = BridgeProcess(tmp_path, f'bridge-{number}', config)
-        with pytest.raises(RuntimeError, match='ended with 2'):
-            bridge.wait_ready()
-        (line,) = [row for row in bridge.output.splitlines() if 'server.tls' in row]
-        place, _, rest = line.partition(': ')
-        assert place.startswith(f'{config}:'), line
-        assert place.rpartition(':')[2].isdigit()
-        assert rest.startswith(says), line
-
-
-def test_f106_the_arm_is_driven_over_wss_and_plaintext_gets_nothing(
-    ros: None, authority: Authority, peer: RosPeer, tmp_path: Path
-) -> None:
-    cert, key = authority.sign('arm')
-    trusting = ssl.create_default_context(cafile=str(authority.cert))
-    with running_cell(tmp_path, tls_config(tmp_path, cert=cert, key=key)) as cell:
-        url, token = cell.bridge.url, cell.bridge.token
-        assert url.startswith('wss://localhost:')
-
-        async def play() -> None:
-            with pytest.raises((InvalidHandshake, OSError, EOFError)):
-                await Agent.dial(url.replace('wss://', 'ws://'), token)
-            async with await Agent.connect(url, token, tls=trusting) as agent:
-                await open_when_free(agent, 'arm_01', subscribe=[{'channel': 'arm_state'}])
-                agent.beat(0.2)
-                endpoints = {e['binding']: e for e in agent.ready['stream_endpoints']}
-                assert endpoints['ws']['url'] == f'{url}/stream'
-                await may_move(agent)
-                await as_soon_as_possible(
-                    lambda: agent.submit('go', 'move_to_pose', to_pose(*HOME_M))
-                )
-                assert (await agent.status('go'))['state'] == 'completed'
-                await agent.close()
-
-        run(play())

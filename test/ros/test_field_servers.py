@@ -14,6 +14,7 @@ from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import holding, Host
 from fakes import eventually, FakeRobot, SafetyTopic
 from gateway_rig import config, E_STOP, outcome, Rig, running
+from lateness import Lateness
 from patience import run
 from processes import StartedProcess
 import pytest
@@ -89,7 +90,7 @@ def test_f31_a_controller_that_is_deactivated_mid_goal_fails_it_by_name(
 
 
 def test_f68_observations_that_block_their_thread_delay_no_stop(
-    robot: FakeRobot, ros_domain_id: int
+    robot: FakeRobot, ros_domain_id: int, lateness: Lateness
 ) -> None:
     with (
         SafetyTopic(ros_domain_id, 'safety/e_stop', latched=True) as button,
@@ -113,8 +114,9 @@ def test_f68_observations_that_block_their_thread_delay_no_stop(
         _, heard_ns = rig.wait_timed(SafetyChanged, input_name='e_stop', engaged=True)
         eventually(lambda: robot.seen.cancelled(goal_id), 'the cancel')
         cancelled_ns = next(at for uuid, at in robot.seen.cancels if uuid.hex() == goal_id)
-        assert (heard_ns - said_ns) * 1e-6 < 100.0
-        assert (cancelled_ns - said_ns) * 1e-6 < 100.0
+        lost_ns = lateness.since(said_ns)
+        assert heard_ns - said_ns < 100e6 + lost_ns
+        assert cancelled_ns - said_ns < 100e6 + lost_ns
 
 
 @pytest.fixture
@@ -124,7 +126,7 @@ def tap(peer: RosPeer, sim_robot: StartedProcess) -> Iterator[RobotTap]:
 
 
 def test_f34_sigterm_while_the_server_has_not_answered_leaves_no_goal_running(
-    host: Host, tap: RobotTap, peer: RosPeer
+    host: Host, tap: RobotTap, peer: RosPeer, lateness: Lateness
 ) -> None:
     sent_ns: list[int] = []
 
@@ -144,7 +146,8 @@ def test_f34_sigterm_while_the_server_has_not_answered_leaves_no_goal_running(
         run(play())
 
     assert host.run(visit) == bridge_main.EXIT_OK
-    assert (time.monotonic_ns() - sent_ns[0]) * 1e-9 < 5.0
+    assert (time.monotonic_ns() - sent_ns[0]) * 1e-9 < 5.0 + lateness.since(sent_ns[0]) * 1e-9
+    run(tap.caught_up())
     assert tap.taken(PRIMITIVE) == 1  # it was accepted after all, and cancelled then
     assert not tap.running(PRIMITIVE)
     assert tap.is_at_rest
