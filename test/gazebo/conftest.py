@@ -20,9 +20,8 @@ else:
         import rosidl_generator_py  # noqa: F401  # imported late by rclpy, with a warning
 
     from bridge_cell import Cell
-    from fixtures import peer, ros, ros_domain_id  # noqa: F401
+    from fixtures import lateness, peer, ros, ros_domain_id  # noqa: F401
     from gazebo_cell import Cells
-    from processes import SIM_ARM
 
 
 _FIGURES: list[str] = []
@@ -49,6 +48,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the modules of one configuration after each other: starting a cell takes ten seconds."""
+    for item in items:
+        item.add_marker(pytest.mark.timeout(180))  # of a hang; a cell may start within it
     items.sort(key=lambda item: str(getattr(getattr(item, 'module', None), 'CONFIG', '')))
 
 
@@ -74,4 +75,4 @@ def cells(
 @pytest.fixture(scope='module')
 def cell(cells: 'Cells', request: pytest.FixtureRequest) -> 'Cell':
     """Run both robots, with the embedded robot's configuration where the module names no other."""
-    return cells.get(getattr(request.module, 'CONFIG', SIM_ARM))
+    return cells.get(getattr(request.module, 'CONFIG', None))

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, ExitStack, suppress
+from functools import partial
+import itertools
 from pathlib import Path
 import sys
+from typing import Any
 
-from bridge_cell import Cell, STATE_CHANNELS
+from agent import Agent
+from bridge_cell import as_soon_as_possible, Cell, may_move, patient_config, STATE_CHANNELS
 from patience import run
 from processes import BridgeProcess, GuardianProcess, SIM_ARM, StartedProcess
 import yaml
 
 WHOLE = Path(__file__).parent / 'gazebo_cell.yaml'
+Json = dict[str, Any]
+# Far below the limit: drives that are told something late swing above what they are told.
+EASY = {'max_velocity_mps': 0.3}
+_STOPPED = {'x-ros2.safety_input', 'safe_state'}  # by its watch over its own threads
 STATE_CHANNELS['base_01'] = 'base_state'  # as WHOLE names it
 
 
@@ -26,14 +34,20 @@ class Cells:
         self._cell: Cell | None = None
         self._running = ExitStack()
 
-    def get(self, config: Path) -> Cell:
-        """Give a cell with a configuration, after the end of one with another."""
+    def get(self, config: Path | None = None) -> Cell:
+        """
+        Give a cell with a configuration, after the end of one with another.
+
+        :param config: by default that of the simulated arm with a guardian, and patient.
+        """
         cell = self._cell
         if cell is not None and (config != self._config or _has_ended(cell)):
             self.close()
             cell = None
         if cell is None:
-            started = running_in_gazebo(self._make_folder(), config)
+            folder = self._make_folder()
+            used = patient_config(folder, guardian='required') if config is None else config
+            started = running_in_gazebo(folder, used)
             self._cell = cell = self._running.enter_context(started)
             self._config = config
         return cell
@@ -42,6 +56,19 @@ class Cells:
         """End what runs."""
         self._cell = None
         self._running.close()
+
+
+async def arrive(agent: Agent, name: str, kind: str, params: Json) -> None:
+    """Carry an action out, again where a busy machine made the bridge stop the robot."""
+    for number in itertools.count():
+        action_id = f'{name}-{number}'
+        await as_soon_as_possible(partial(agent.submit, action_id, kind, params))
+        said = await agent.status(action_id)
+        if said['state'] == 'completed':
+            return
+        assert said['reason'] in _STOPPED, said
+        assert number < 5, said
+        await may_move(agent)
 
 
 def _has_ended(cell: Cell) -> bool:
