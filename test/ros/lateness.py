@@ -7,6 +7,7 @@ import time
 from typing import Self
 
 _PERIOD_NS = 5_000_000
+_STOOD_NS = 50_000_000
 _USUAL_NS = 1_000_000  # what a sleep takes longer on a machine that is free
 
 
@@ -40,6 +41,11 @@ class Lateness:
         now_ns = time.monotonic_ns()
         lost_ns = sum(lost for at_ns, lost in list(self._lost) if at_ns >= began_ns)
         return lost_ns + max(0, now_ns - self._slept_ns - _PERIOD_NS - _USUAL_NS)
+
+    def stood_since(self, began_ns: int) -> bool:
+        """Tell whether a thread stood so long at once that a dead-man timer may have struck."""
+        lost = [lost_ns for at_ns, lost_ns in list(self._lost) if at_ns >= began_ns]
+        return max(lost, default=0) >= _STOOD_NS
 
     def _run(self) -> None:
         while not self._is_over.is_set():

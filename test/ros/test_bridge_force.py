@@ -24,7 +24,7 @@ from bridge_cell import (
 )
 from geometry_msgs.msg import WrenchStamped
 from lateness import Lateness
-from patience import run, until
+from patience import run
 import pytest
 from ros_peer import RosPeer
 
@@ -85,7 +85,7 @@ def test_a_force_that_is_too_great_fails_the_action_until_rest(
             await may_move(agent)  # it presses at rest: it may move away
             home = to_pose(*HOME_M, **SLOWLY)
             await as_soon_as_possible(partial(agent.submit, 'away', 'move_to_pose', home))
-            await until(lambda: tap.is_moving, what='the arm moving')
+            await agent.status('away', 'executing')
             sensor.force_n = 3.0
             assert (await agent.status('away'))['state'] == 'completed'
 

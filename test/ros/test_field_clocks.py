@@ -10,6 +10,7 @@ from agent_words import to_pose
 from bridge_cell import (
     AWAY_M,
     Cell,
+    completed,
     may_move,
     open_when_free,
     patient_config,
@@ -173,8 +174,7 @@ def test_f49_a_clock_that_jumps_is_told_and_moves_no_deadline(
                 )
                 ended = await agent.status(name)
                 assert ended['state'] == 'completed', ended
-                await agent.submit(f'{name}-home', 'move_to_pose', to_pose(0.0, 0.0, 0.4))
-                await agent.status(f'{name}-home')
+                await completed(agent, f'{name}-home', 'move_to_pose', to_pose(0.0, 0.0, 0.4))
 
     run(play())
     run(deadline_and_cancel_work(cell, tap))

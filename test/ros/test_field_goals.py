@@ -15,6 +15,7 @@ from bridge_cell import (
     as_soon_as_possible,
     AWAY_M,
     Cell,
+    completed,
     HOME_M,
     may_move,
     newest,
@@ -358,8 +359,7 @@ def test_f80_who_returns_within_the_window_hears_what_was_missed_and_later_nothi
             await late.settle()
             seqs = [h.params['status_seq'] for h in late.notifications if 'status_seq' in h.params]
             assert seqs == list(range(told + 1, told + 1 + len(seqs)))
-            await late.submit('home', 'move_to_pose', to_pose(*HOME_M))
-            await late.status('home')
+            await completed(late, 'home', 'move_to_pose', to_pose(*HOME_M))
             await late.close()
         lost = await cut_off()
         await asyncio.sleep(1.2 * WINDOW_MS * 1e-3)

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import partial
-import itertools
 from pathlib import Path
 import secrets
 import shutil
@@ -19,8 +17,8 @@ from typing import Any
 from agent import Agent
 from agent_words import to_pose
 from bridge_cell import (
-    as_soon_as_possible,
     AWAY_M,
+    completed,
     HOME_M,
     may_move,
     open_when_free,
@@ -167,19 +165,6 @@ async def at_work(fleet: Fleet, path: str = '', name: str = 'tester') -> Agent:
     return agent
 
 
-async def moved(agent: Agent, action_id: str, place: tuple[float, float, float]) -> str:
-    """Move the arm there as soon as its bridge lets it, and return how that ended."""
-    for number in itertools.count():
-        name = f'{action_id}-{number}'
-        submit = partial(agent.submit, name, 'move_to_pose', to_pose(*place))
-        await as_soon_as_possible(submit)
-        said = await agent.status(name)
-        # A bridge that has just started may not have discovered the robot's servers.
-        if said.get('reason') != 'x-ros2.server_unavailable' or number > 20:
-            break
-    return str(said['state'])
-
-
 def test_each_path_leads_to_its_own_robot_and_streams_follow(fleet: Fleet) -> None:
     async def play() -> None:
         for name in CELLS:
@@ -195,7 +180,7 @@ def test_each_path_leads_to_its_own_robot_and_streams_follow(fleet: Fleet) -> No
             ) as stream:
                 frame = await asyncio.wait_for(stream.recv(), WAIT_S)
             assert isinstance(frame, bytes)
-            assert await moved(agent, 'home', HOME_M) == 'completed'
+            await completed(agent, 'home', 'move_to_pose', to_pose(*HOME_M), 20)
             await agent.close()
             await agent.drop()
 
@@ -279,7 +264,7 @@ def test_one_bridge_dies_and_comes_back(fleet: Fleet) -> None:
         with pytest.raises(InvalidStatus) as down:
             await Agent.connect(f'{fleet.door}/{name}', fleet.token)
         assert down.value.response.status_code == 503
-        assert await moved(two, 'on', AWAY_M) == 'completed'
+        await completed(two, 'on', 'move_to_pose', to_pose(*AWAY_M), 20)
         # Back, and it remembers nothing: now everybody says so, and the agent begins anew.
         fleet.start(name)
         await asyncio.to_thread(fleet.bridges[name].wait_ready)
@@ -290,7 +275,7 @@ def test_one_bridge_dies_and_comes_back(fleet: Fleet) -> None:
         assert refused.code == 2005
         await back.drop()
         again = await at_work(fleet, f'/{name}')
-        assert await moved(again, 'again', HOME_M) == 'completed'
+        await completed(again, 'again', 'move_to_pose', to_pose(*HOME_M), 20)
         for agent in (again, two):
             await agent.close()
         for agent in (again, two, one):
