@@ -129,12 +129,12 @@ def shown(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the advice for a word nobody knows: the nearest known one, else what there is."""
+    """Return the advice for a word nobody knows: the nearest known one, else which there are."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if close:
         return f'did you mean {close[0]!r}?'
-    return f'known here: {", ".join(names)}' if names else 'nothing may stand here'
+    return f'known here: {", ".join(names)}' if names else 'none is known here'
 
 
 def describe(error: ErrorDetails, path: Path, known: Iterable[str]) -> tuple[str, str]:
@@ -153,7 +153,8 @@ def describe(error: ErrorDetails, path: Path, known: Iterable[str]) -> tuple[str
             key, str
         ) else f'item {key} is missing', 'add it'
     if kind == 'extra_forbidden':
-        return f'unknown key {key!r}', nearest(str(key), known)
+        todo = nearest(str(key), known) if known else 'remove it, no key is known here'
+        return f'unknown key {key!r}', todo
     if kind in _LIMITS:
         return _beyond(kind, value, context, unit_of(path))
     if kind in _WANTED:

@@ -53,7 +53,7 @@ class SafetyInput(Watched):
         return spec_of(self, self.type, (part,), self.means)
 
 
-_FIELD_FORM = 'field input'
+_FIELD_FORM = 'no kind at all'  # as it stands in a message beside the kinds there are
 
 
 def _form(value: Any) -> str:

@@ -381,7 +381,7 @@ def test_paths_and_units_are_written_as_people_read_them() -> None:
     assert dotted(('a', 'b\nc')) == "a.'b\\nc'"
     assert unit_of(('max_velocity_mps', 0)) == ' m/s'
     assert unit_of(()) == ''
-    assert nearest('x', ()) == 'nothing may stand here'
+    assert nearest('x', ()) == 'none is known here'
     assert str(Problem('f', 0, '', 'what', 'do')) == 'f: what; do'
 
 

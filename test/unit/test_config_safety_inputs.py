@@ -182,7 +182,7 @@ def test_a_world_input_alone_guards_every_embodiment() -> None:
         ),
         (
             put(INPUT, {'kind': 'bol', 'topic': 't'}),
-            'embodiments.arm_01.safety_inputs[0]: expected one of field input, bool, '
+            'embodiments.arm_01.safety_inputs[0]: expected one of no kind at all, bool, '
             'diagnostics, ur_safety_mode, ur_robot_mode, ur_program_running, controller_state, '
             "battery, joint_states, found the text 'bol'; did you mean 'bool'?",
         ),
