@@ -7,7 +7,8 @@ from collections import deque
 import time
 from typing import Any
 
-from bench.raw_socket import frame, MASK, RawSocket, request
+from bench.raw_socket import RawSocket, request
+from bench.websocket_words import frame, NO_MASK
 from bench.worker import serve, tell, told
 
 Json = dict[str, Any]
@@ -88,8 +89,8 @@ class Asker(RawSocket):
 
 
 _ANSWER = (
-    '{"jsonrpc":"2.0","id":1,"result":{"status":"active","state":{"state":"running"},'
-    '"_meta":{"awp":{"session_state":"active","closing":false}}}}'
+    b'{"jsonrpc":"2.0","id":1,"result":{"status":"active","state":{"state":"running"},'
+    b'"_meta":{"awp":{"session_state":"active","closing":false}}}}'
 )
 
 
@@ -105,7 +106,8 @@ async def _storm(
     askers = [Asker() for _ in range(connections)]
     try:
         answers = await asyncio.gather(*(a.begin(url, token, session_id, floor) for a in askers))
-        if any(abs(len(answer) + len(MASK) - len(frame(_ANSWER))) > _ALIKE for answer in answers):
+        expected = len(frame(_ANSWER)) - len(NO_MASK)
+        if any(abs(len(answer) - expected) > _ALIKE for answer in answers):
             raise RuntimeError(f'the floor has an answer of another length than {answers[0]!r}')
         tell('ready')
         began_ns = time.monotonic_ns()

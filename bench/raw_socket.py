@@ -13,10 +13,11 @@ import struct
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from bench.websocket_words import frame, handshake
+
 Json = dict[str, Any]
 
 _WAIT_S = 15.0
-MASK = b'\0\0\0\0'  # allowed, and leaves the text as it is
 _HELLO = {
     'protocol_versions': ['0.1'],
     'agent': {'name': 'bench-crowd', 'version': '1', 'vendor': 'bench'},
@@ -26,14 +27,8 @@ _HELLO = {
 
 def request(method: str, params: Json) -> bytes:
     """Return a request as a masked text frame."""
-    return frame(json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params}))
-
-
-def frame(text: str) -> bytes:
-    """Return a masked text frame."""
-    data = text.encode()
-    size = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack('>BH', 0xFE, len(data))
-    return b'\x81' + size + MASK + data
+    words = {'jsonrpc': '2.0', 'id': 1, 'method': method, 'params': params}
+    return frame(json.dumps(words).encode())
 
 
 def _length(data: bytes) -> int | None:
@@ -70,12 +65,7 @@ class RawSocket(asyncio.Protocol):
         where = urlsplit(url)
         loop = asyncio.get_running_loop()
         await loop.create_connection(lambda: self, where.hostname, where.port)
-        self.write(
-            f'GET {where.path or "/"} HTTP/1.1\r\nHost: {where.netloc}\r\nUpgrade: websocket\r\n'
-            'Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
-            'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: awp\r\n'
-            f'Authorization: Bearer {token}\r\n\r\n'.encode()
-        )
+        self.write(handshake(url, token))
         head = await self._until(lambda: _head_length(self._data))
         if b' 101 ' not in head:
             raise RuntimeError(f'refused: {head[:200]!r}')

@@ -15,7 +15,6 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 from test_msgs.action import Fibonacci
 
@@ -348,59 +347,3 @@ class FakeRobot:
         response.success = True
         response.message = 'done'
         return response
-
-
-class SafetyTopic:
-    """A safety publisher in a process of its own as far as DDS is concerned: killable."""
-
-    def __init__(self, domain_id: int, topic: str, latched: bool) -> None:
-        self._context = Context()
-        rclpy.init(
-            context=self._context,
-            domain_id=domain_id,
-            signal_handler_options=SignalHandlerOptions.NO,
-        )
-        self.node = rclpy.create_node('fake_safety', context=self._context)
-        qos = (
-            LATCHED if latched else QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        )
-        self.publisher = self.node.create_publisher(Bool, topic, qos)
-        self._period_s = 0.0
-        self._value = False
-        self._speaking = threading.Lock()  # nothing older is repeated after what is said
-        self._thread: threading.Thread | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
-
-    def say(self, value: bool) -> None:
-        """Publish once, at once."""
-        with self._speaking:
-            self._value = value
-            self.publisher.publish(Bool(data=value))
-
-    def repeat(self, rate_hz: float) -> None:
-        """Repeat the value last said."""
-        self._period_s = 0.0 if rate_hz == 0 else 1 / rate_hz
-        if rate_hz and self._thread is None:
-            self._thread = threading.Thread(target=self._pace, daemon=True)
-            self._thread.start()
-
-    def kill(self) -> None:
-        """Vanish."""
-        self._period_s = 0.0
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._context.ok():
-            self.node.destroy_node()
-            self._context.try_shutdown()
-
-    def _pace(self) -> None:
-        while self._period_s:
-            with self._speaking:
-                self.publisher.publish(Bool(data=self._value))
-            time.sleep(self._period_s)

@@ -10,6 +10,7 @@ import time
 from typing import Any, TypeVar
 
 from fakes import context, eventually, FibonacciAdapter, MeasuredAdapter
+from safety_input_words import e_stop
 
 from awp_ros_bridge.config import BridgeConfig
 from awp_ros_bridge.engine.effects import AwaitRest, BeginBehavior, CancelGoal, StartGoal
@@ -36,16 +37,7 @@ T = TypeVar('T')
 PATIENT_MS = 3000
 SILENT_MS = 400
 
-E_STOP = {
-    'name': 'e_stop',
-    'topic': 'safety/e_stop',
-    'type': 'std_msgs/msg/Bool',
-    'field': 'data',
-    'unsafe_when': True,
-    'means': 'e_stop',
-    'freshness': {'by': 'message'},
-    'stale_after_ms': PATIENT_MS,
-}
+E_STOP = e_stop(PATIENT_MS)
 MEASURED = {
     'topic': 'joint_states',
     'max_velocity_radps': 0.01,

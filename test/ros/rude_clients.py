@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 from agent_words import hello
 import secrets_written
 
+from bench import websocket_words
+from bench.websocket_words import handshake
+
 HELLO = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': hello('rude')})
 WATCH = json.dumps(
     {
@@ -30,35 +33,9 @@ _RESET = struct.pack('ii', 1, 0)
 _MASK = b'\x5a\xa5\x0f\xf0'
 
 
-def frame(payload: bytes, opcode: int = 1, *, fin: bool = True) -> bytes:
-    """Return a masked frame as a client sends it."""
-    first = opcode | (0x80 if fin else 0)
-    size = len(payload)
-    if size < 126:
-        head = struct.pack('!BB', first, 0x80 | size)
-    elif size < 1 << 16:
-        head = struct.pack('!BBH', first, 0xFE, size)
-    else:
-        head = struct.pack('!BBQ', first, 0xFF, size)
-    mask = (_MASK * (size // 4 + 1))[:size]
-    masked = (int.from_bytes(payload) ^ int.from_bytes(mask)).to_bytes(size)
-    return head + _MASK + masked
-
-
-def handshake(url: str, token: str, *more: str) -> bytes:
-    """Return the request that opens a control connection, with more lines of headers."""
-    lines = [
-        'GET / HTTP/1.1',
-        f'Host: {urlsplit(url).netloc}',
-        'Upgrade: websocket',
-        'Connection: Upgrade',
-        'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==',
-        'Sec-WebSocket-Version: 13',
-        'Sec-WebSocket-Protocol: awp',
-        f'Authorization: Bearer {token}',
-        *more,
-    ]
-    return '\r\n'.join([*lines, '', '']).encode()
+def frame(payload: bytes, opcode: int = websocket_words.TEXT, *, fin: bool = True) -> bytes:
+    """Return a frame whose mask hides what it carries."""
+    return websocket_words.frame(payload, opcode, fin=fin, mask=_MASK)
 
 
 class RudeClient:

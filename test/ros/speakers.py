@@ -11,6 +11,7 @@ import rclpy
 from rclpy.context import Context
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import Bool
 
 
 class Speaker:
@@ -72,3 +73,14 @@ class Speaker:
             with self._speaking:
                 self.publisher.publish(self.next_message())
             time.sleep(self._period_s)
+
+
+class SafetyTopic(Speaker):
+    """A Bool, false until it says something else."""
+
+    def __init__(self, domain_id: int, topic: str, *, latched: bool) -> None:
+        super().__init__(domain_id, topic, Bool, latched=latched)
+        self.newest = Bool()
+
+    def say(self, value: bool) -> None:
+        super().say(Bool(data=value))

@@ -12,7 +12,7 @@ import time
 from agent_words import to_pose
 from bridge_cell import as_soon_as_possible, AWAY_M, RobotTap, tapped
 from bridge_host import holding, Host
-from fakes import eventually, FakeRobot, SafetyTopic
+from fakes import eventually, FakeRobot
 from gateway_rig import config, E_STOP, outcome, Rig, running
 from lateness import Lateness
 from patience import run
@@ -20,6 +20,7 @@ from processes import StartedProcess
 import pytest
 from ros_peer import RosPeer
 from sim_robot_goals import PRIMITIVE, set_fault
+from speakers import SafetyTopic
 
 from awp_ros_bridge.bridge import main as bridge_main
 from awp_ros_bridge.engine.inputs import (

@@ -7,10 +7,11 @@ import threading
 import time
 from typing import Any
 
-from fakes import eventually, FakeRobot, SafetyTopic
+from fakes import eventually, FakeRobot
 from gateway_rig import config, E_STOP, IMPATIENT, outcome, Rig, running
 import pytest
 from ros_peer import RosPeer
+from speakers import SafetyTopic
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 

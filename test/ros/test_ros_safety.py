@@ -7,10 +7,11 @@ import threading
 import time
 from typing import Any
 
-from fakes import eventually, FakeRobot, SafetyTopic
+from fakes import eventually, FakeRobot
 from gateway_rig import config, E_STOP, IMPATIENT, outcome, Rig, running, SILENT_MS
 from lateness import Lateness
 import pytest
+from speakers import SafetyTopic
 from std_msgs.msg import Bool
 
 from awp_ros_bridge.engine.inputs import (

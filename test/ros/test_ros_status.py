@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import time
 
 from diagnostic_msgs.msg import DiagnosticStatus
-from fakes import FakeRobot, SafetyTopic
+from fakes import FakeRobot
 from gateway_rig import config, E_STOP, IMPATIENT, MEASURED, Rig, running
 from lateness import Lateness
 import pytest
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 from ros_peer import Listener, RosPeer
+from speakers import SafetyTopic
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 

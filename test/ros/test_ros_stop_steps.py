@@ -7,12 +7,13 @@ import time
 from typing import Any
 import uuid
 
-from fakes import eventually, FakeRobot, SafetyTopic
+from fakes import eventually, FakeRobot
 from gateway_rig import config, E_STOP, MEASURED, outcome, Rig, running
 from geometry_msgs.msg import Twist
 from lateness import Lateness
 import pytest
 from ros_peer import Listener, RosPeer
+from speakers import SafetyTopic
 from test_msgs.action import Fibonacci
 
 from awp_ros_bridge.config import BridgeConfig

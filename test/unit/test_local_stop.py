@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from safety_input_words import e_stop
 
 from awp_ros_bridge.config import SafetyInput
 from awp_ros_bridge.engine.inputs import Meaning, SafetyChanged
@@ -177,20 +178,7 @@ def test_a_loop_that_falls_silent_stops_every_embodiment_in_time_and_releases_on
 
 
 def judge() -> InputJudge:
-    return InputJudge(
-        SafetyInput.model_validate(
-            {
-                'name': 'e_stop',
-                'topic': 'safety/e_stop',
-                'type': 'std_msgs/msg/Bool',
-                'field': 'data',
-                'unsafe_when': True,
-                'means': 'e_stop',
-                'freshness': {'by': 'message'},
-                'stale_after_ms': 300,
-            }
-        ).spec
-    )
+    return InputJudge(SafetyInput.model_validate(e_stop(300)).spec)
 
 
 def said(value: bool) -> Any:

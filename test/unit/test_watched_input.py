@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from safety_input_words import e_stop
 
 from awp_ros_bridge.config import SafetyInput
 from awp_ros_bridge.engine.inputs import Meaning
@@ -15,19 +16,7 @@ from awp_ros_bridge.ros.runtime import Deadline
 from awp_ros_bridge.ros.safety_inputs import LATCHED, WatchedInput
 
 MS = 1_000_000
-SPEC = SafetyInput.model_validate(
-    {
-        'name': 'e_stop',
-        'topic': 'safety/e_stop',
-        'type': 'std_msgs/msg/Bool',
-        'field': 'data',
-        'unsafe_when': True,
-        'means': 'e_stop',
-        'freshness': {'by': 'message'},
-        'stale_after_ms': 300,
-        'latch': 'until_operator',
-    }
-).spec
+SPEC = SafetyInput.model_validate(e_stop(300, latch='until_operator')).spec
 
 
 class Stop:
