@@ -113,8 +113,12 @@ def play(cell: Cell) -> int:
     status = subprocess.run(
         [agent, '--url', cell.url, '--token', cell.token], check=False, timeout=120
     ).returncode
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
     if status == 0:
         _latencies(cell)
+    elif load > cores:
+        say(f'this machine is busy (load {load:.1f} on {cores} cores), and the bridge stops the robot')
+        say('where it is held up for longer than is safe: try again when the machine is quieter')
     return status
 
 
