@@ -28,6 +28,7 @@ def graph_problems(
     try:
         needs_of = import_module('awp_ros_bridge.ros.needs').needs_of
         compare = import_module('awp_ros_bridge.ros.graph_check').compare
+        names: Any = import_module('awp_ros_bridge.ros.told_names')
         visitor_type: Any = import_module(_VISITOR).Visitor
     except ImportError as error:
         raise NoRos(f'ROS 2 is not at hand ({error}); source its setup file first') from None
@@ -35,9 +36,10 @@ def graph_problems(
     findings: list[Any] = []
     try:
         with visitor_type(args.ros_args, args.timeout_s) as visitor:
+            told = names.ToldNames(visitor.node, names.names_of(loaded.config))
 
             def is_complete() -> bool:
-                findings[:] = compare(visitor.node, needs)
+                findings[:] = [*compare(visitor.node, needs), *told.missing()]
                 return not findings
 
             visitor.wait(is_complete)

@@ -397,19 +397,22 @@ def test_check_compares_with_what_runs(
     text = SIM_ARM.read_text(encoding='utf-8')
     text = text.replace('proprio:\n    topic: joint_states', 'proprio:\n    topic: clock_of_mine')
     text = text.replace('gripper_controller/gripper_cmd', 'no_such/gripper_cmd')
+    text = text.replace('tool0: tool0}', 'tool0: flange}').replace('joint_6]', 'elbow]')
     changed = tmp_path / 'changed.yaml'
     changed.write_text(text, encoding='utf-8')
     volatile = QoSProfile(depth=1, durability=DurabilityPolicy.VOLATILE)
     wrong = peer.node.create_publisher(String, f'{SPACE}/clock_of_mine', volatile)
     lines = [
         next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
-        for word in ('clock_of_mine', 'no_such/gripper_cmd')
+        for word in ('clock_of_mine', 'no_such/gripper_cmd', 'flange', 'elbow')
     ]
     wanted = [
         f'{lines[0]}: channel proprio: {SPACE}/clock_of_mine is of type std_msgs/msg/String, '
         f'not sensor_msgs/msg/JointState',
         f'{lines[1]}: action type gripper_move: there is no action server '
         f'{SPACE}/no_such/gripper_cmd',
+        f"{lines[2]}: frame tool0 of agents: /tf tells of no frame 'flange'",
+        f"{lines[3]}: the rest of arm_01: {SPACE}/joint_states tells of no joint 'elbow'",
     ]
     for bound_s in (3, 6, 12):  # what is found late is a problem until then
         words = ('check', '--ros', '--timeout-s', f'{bound_s}', str(changed))
