@@ -399,7 +399,8 @@ async def set_moving(
         name = f'{action_id}-{number}' if number else action_id
         await as_soon_as_possible(partial(agent.submit, name, 'move_to_pose', params))
         await until(
-            lambda name=name: tap.speed_radps > at_radps or agent.has_ended(name),  # type: ignore[misc]
+            lambda name=name: agent.has_ended(name)  # type: ignore[misc]
+            or (tap.speed_radps > at_radps and tap.running(PRIMITIVE)),
             what=f'the arm moving by {name}',
         )
         if not agent.has_ended(name):
