@@ -117,8 +117,8 @@ def play(cell: Cell) -> int:
     if status == 0:
         _latencies(cell)
     elif load > cores:
-        say(f'this machine is busy (load {load:.1f} on {cores} cores), and the bridge stops the robot')
-        say('where it is held up for longer than is safe: try again when the machine is quieter')
+        say(f'this machine is busy (load {load:.1f} on {cores} cores), and the bridge stops the')
+        say('robot where it is held up for longer than is safe: try again when it is quieter')
     return status
 
 

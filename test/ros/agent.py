@@ -352,8 +352,9 @@ class Agent:
         return bool(TERMINAL.intersection(self.states(action_id)))
 
     def events(self) -> list[str]:
-        """Return the world events that were heard."""
-        return [h.params['event'] for h in self.notifications if h.method == 'world.event']
+        """Return the world events that were heard, but for channels that a busy machine slowed."""
+        told = [h.params['event'] for h in self.notifications if h.method == 'world.event']
+        return [event for event in told if event != 'channel_degraded']
 
     async def settle(self) -> None:
         """Return when everything that the bridge sent so far was heard."""
