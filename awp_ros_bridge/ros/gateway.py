@@ -19,7 +19,6 @@ from rclpy.context import Context
 from rclpy.signals import SignalHandlerOptions
 
 from awp_ros_bridge.config import BridgeConfig
-from awp_ros_bridge.engine.channels import FRAME_OVERHEAD
 from awp_ros_bridge.engine.effects import (
     AwaitRest,
     BeginBehavior,
@@ -40,23 +39,20 @@ from awp_ros_bridge.engine.inputs import (
     RestReached,
 )
 from awp_ros_bridge.ros.beat import DeadMan
-from awp_ros_bridge.ros.capture_time import Clocks
-from awp_ros_bridge.ros.clock_watch import ClockWatch
 from awp_ros_bridge.ros.diagnostics import Ask, asks_nobody
 from awp_ros_bridge.ros.face import RosFace, Threads
 from awp_ros_bridge.ros.goal_desk import GoalDesk
 from awp_ros_bridge.ros.goal_marks import GoalMarks, new_instance
 from awp_ros_bridge.ros.guard import Guard
-from awp_ros_bridge.ros.limit_sources import Places
 from awp_ros_bridge.ros.limit_watch import LimitWatch
 from awp_ros_bridge.ros.live_goals import Cancel, LiveGoal, LiveGoals
 from awp_ros_bridge.ros.node import BridgeNode, helper_node
-from awp_ros_bridge.ros.observations import Observations
 from awp_ros_bridge.ros.plan import action_plans, ActionPlan, Adapters
 from awp_ros_bridge.ros.reset import WorldReset
 from awp_ros_bridge.ros.rest import RestMonitor
 from awp_ros_bridge.ros.runtime import RosThread
 from awp_ros_bridge.ros.safety_inputs import SafetyInputs
+from awp_ros_bridge.ros.sight import Sight
 from awp_ros_bridge.ros.stop import StopGate
 from awp_ros_bridge.ros.stopping import Stopping
 
@@ -79,6 +75,7 @@ class RosGateway:
     :param marks: what the ids of this bridge's goals begin with.
     :param ask: has the bridge's loop report on itself, for diagnostics.
     :param shown: values of read-only parameters.
+    :ivar sight: what is seen of the robot beside its safety.
     """
 
     def __init__(
@@ -106,6 +103,7 @@ class RosGateway:
         self.safety_thread = RosThread('safety', self._on_fatal)
         self.goals_thread = RosThread('goals', self._on_fatal)
         self.observations_thread = RosThread('observations', self._on_fatal)
+        self.sight = Sight(config, self.observations_thread, post)
         self.gate = StopGate(config.embodiments)
         self.goals = LiveGoals()
         self._stopping = Stopping(
@@ -124,7 +122,12 @@ class RosGateway:
         )
         self.inputs = SafetyInputs(self.safety_thread, self.local_stop, config)
         self.limits = LimitWatch(
-            self.safety_thread, self.local_stop, self.rest, self.goals, config, self._places()
+            self.safety_thread,
+            self.local_stop,
+            self.rest,
+            self.goals,
+            config,
+            self.sight.places(),
         )
         self.dead_man = DeadMan(self.safety_thread, self.local_stop, config.embodiments)
         bodies: dict[str, set[str]] = {}
@@ -155,8 +158,6 @@ class RosGateway:
             ask,
         )
         self._desk: GoalDesk | None = None
-        self._observations: Observations | None = None
-        self._clock_watch: ClockWatch | None = None
 
     # ------------------------------------------------------------ life
 
@@ -196,7 +197,7 @@ class RosGateway:
         self.guard.start(main, safety)
         self.limits.start(safety, main.resolve_topic_name)
         self.dead_man.start()
-        observations, clock_watch = self._observe(observing)
+        observations, clock_watch = self.sight.start(observing, self.limits.tf_period_ns)
         self._face.start(main, safety, self._desk, self.limits, observations, clock_watch)
         self.safety_thread.start(safety)
         self.goals_thread.start(main)
@@ -218,8 +219,7 @@ class RosGateway:
             time.sleep(0.01)
         ended = not len(self.goals)
         self.guard.end(ended)  # what has not ended is the guardian's to end
-        if self._observations is not None:
-            self._observations.close()
+        self.sight.close()
         threads = (self.observations_thread, self.goals_thread, self.safety_thread)
         stopped = [thread.stop(max(0.5, ends_s - time.monotonic())) for thread in threads]
         if all(stopped):  # what a stuck thread still uses is left to the end of the process
@@ -253,8 +253,7 @@ class RosGateway:
             case ResetWorld():
                 self.goals_thread.post(self._reset.begin, effect)
             case SetChannelDemand():
-                if self._observations is not None:
-                    self._observations.demand(effect.channel, effect.rate_hz, effect.fresh)
+                self.sight.demand(effect)
             case ReportEmbodiment():
                 self.goals_thread.post(self._face.update, effect)
             case _:
@@ -302,15 +301,6 @@ class RosGateway:
         """Return the ROS time as a stamp message; any thread."""
         return self._require_main().get_clock().now().to_msg()
 
-    def ros_frame(self, frame: str) -> str | None:
-        """Return the tf frame of an AWP frame, None for an unknown one; any thread."""
-        return self._config.frames.tf_frames.get(frame)
-
-    def pose_in(self, frame: str, reference: str) -> Any | None:
-        """Return the pose of an AWP frame in another one by tf, None while unknown; any thread."""
-        observations = self._observations
-        return None if observations is None else observations.frames.pose_in(frame, reference)
-
     def take_chain(self, embodiment: str, chain: Any) -> None:
         """Measure limits with a chain that nobody else uses; any thread."""
         self.safety_thread.post(self.limits.take_chain, embodiment, chain)
@@ -343,43 +333,10 @@ class RosGateway:
             'motion': {name: self.gate.causes(name) for name in names},
             'at_rest': {name: self.rest.at_rest(name) for name in names},
             'limits': {name: self.limits.report(name) for name in names},
-            'channels': {} if self._observations is None else self._observations.notes(),
-            'clock': None if self._clock_watch is None else self._clock_watch.trouble,
+            **self.sight.health(),
         }
 
     # ------------------------------------------------------------ inside
-
-    def _observe(self, node: Any) -> tuple[Observations, ClockWatch]:
-        clock = node.get_clock()
-        clocks = Clocks(
-            steady_ns=time.monotonic_ns,
-            ros_ns=lambda: clock.now().nanoseconds,
-            uses_sim_time=lambda: bool(node.get_parameter('use_sim_time').value),
-        )
-        observations = self._observations = Observations(
-            node,
-            self.observations_thread,
-            self._config.channels,
-            self._config.frames,
-            self._post,
-            clocks,
-            self._config.server.max_frame_bytes - FRAME_OVERHEAD,
-        )
-        period_ns = self.limits.tf_period_ns
-        if period_ns is not None:
-            observations.frames.hasten(period_ns)
-        observations.start()
-        clock_watch = self._clock_watch = ClockWatch(self.observations_thread, clocks)
-        clock_watch.start()
-        return observations, clock_watch
-
-    def _places(self) -> Places:
-        def placed_in(frame: str, reference: str) -> Any | None:
-            seen = self._observations
-            return None if seen is None else seen.frames.placed_in(frame, reference)
-
-        frames = self._config.frames.tf_frames
-        return Places(self.ros_frame, lambda: list(frames), self.pose_in, placed_in)
 
     def _on_cancel_answer(self, goal: LiveGoal, answer: Cancel, detail: str) -> None:
         self.goals_thread.post(self._require_desk().cancel_answered, goal, answer, detail)

@@ -105,4 +105,4 @@ class RosSide:
         )
 
     def _pose_in(self, frame: str, reference: str) -> Any | None:
-        return self.gateway.pose_in(frame, reference)
+        return self.gateway.sight.pose_in(frame, reference)
