@@ -129,9 +129,9 @@ def test_the_world_runs_in_real_time_and_tells_joint_states_at_their_rate(
     figure('real_time_factor', factor, 'times')
     figure('joint_states', rate_hz, 'hz')
     figure('joint_states_worst_gap', worst_ms, 'ms')
-    # On a busy machine the world takes its time; what it tells is told by its own time.
+    # On a busy machine the world takes its time, and joint states come as it goes on.
     assert 0.1 < factor < 1.1
-    assert 0.3 < rate_hz / (100.0 * factor) < 1.2
+    assert 20.0 < rate_hz < 110.0
 
 
 def test_a_command_moves_the_joints_within_a_moment(
@@ -240,7 +240,7 @@ def test_a_silent_agent_loses_the_motion_and_the_arm_comes_to_rest(
     async def play() -> tuple[float, float]:
         async with cell.holding() as agent:
             watchdog_ms = float(agent.manifest['safety_policy']['safe_state']['watchdog_ms'])
-            slow = to_pose(*AWAY_M, max_velocity_mps=0.1)
+            slow = to_pose(*AWAY_M, max_velocity_mps=0.05)
             await agent.submit('go', 'move_to_pose', slow)
             await until(lambda: tap.is_moving, what='the arm moving')
             await agent.hush()

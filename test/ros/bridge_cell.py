@@ -110,6 +110,8 @@ def patient_config(
     path = config_with(folder, sections or {}, name, guardian, source)
     body = yaml.safe_load(path.read_text(encoding='utf-8'))
     body.setdefault('safety', {}).setdefault('lease_ms', PATIENT_MS)
+    if 'max_basis_age_ms' not in (sections or {}).get('safety', {}):
+        body['safety']['max_basis_age_ms'] = PATIENT_MS
     if 'reconnect_window_ms' not in (sections or {}).get('session', {}):
         # Who was left behind by a test that failed shall not be in the way of the next one.
         body.setdefault('session', {})['reconnect_window_ms'] = 8000

@@ -29,6 +29,7 @@ from gazebo_robot.robots import ARM_HOME, start_world
 # What is commanded goes on by no more than this in one turn: a loop that a busy machine keeps
 # waiting delays the motion, and the drives are not told to jump.
 _MOST_TURN_NS = 12_000_000
+_MOST_BASE_TURN_NS = 100_000_000  # its wheels are told speeds, which it would follow too slowly
 _PUSH_LASTS_S = 1.0
 _MOST_IMPULSE_N_S = 18.0  # in one step; more would tear joints apart
 _RESET_LATE_NS = 500_000_000
@@ -63,7 +64,7 @@ class GazeboRobot(SimRobot):
         self._clock_rate = Rate(_CLOCK_HZ)
         super().__init__(PhysicalMotion)
         self._clock_topic = self.create_publisher(Clock, '/clock', 1)
-        self._force_topic = self.create_publisher(WrenchStamped, 'ft_sensor/wrench', 10)
+        self._force_topic = self.create_publisher(WrenchStamped, 'ft_sensor/wrench', 100)
         self.create_service(SetBool, 'sim/pause', self._on_pause)
         self.create_subscription(Wrench, 'sim/push', self._on_push, 10)
         self._base = MobileBase(self, self._engaged, self._faults, self._delays)
@@ -99,7 +100,8 @@ class GazeboRobot(SimRobot):
             motion.plant.measure(measured.positions[first:end], measured.velocities[first:end])
             motion.advance(self._motion_ns)
         turned = (row[_ARM_AND_GRIPPER:] for row in (measured.positions, measured.velocities))
-        wheels = self._base.advance(now_ns, turn_ns * 1e-9, *turned, measured.base)
+        base_s = min(elapsed_ns, _MOST_BASE_TURN_NS) * 1e-9
+        wheels = self._base.advance(now_ns, base_s, *turned, measured.base)
         self._command(wheels)
         self._keep_pushing(elapsed_ns * 1e-9)
         if self._clock_rate.is_due(now_ns):
