@@ -116,9 +116,9 @@ def test_broken_json(text: str | bytes) -> None:
 @pytest.mark.parametrize('opening', ['{', '[', '{"a":', '[[{"a":', ' '])
 def test_ten_megabytes_of_nothing_are_refused_quickly(opening: str) -> None:
     text = opening * (10_000_000 // len(opening))
-    start = time.perf_counter()
+    start = time.process_time()
     assert fault(text).code is ErrorCode.PARSE_ERROR
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize('entry', ['[]', '{}', '[[[[[[]]]]]]', '{"a":[]}'])
@@ -219,9 +219,9 @@ def test_an_id_beyond_the_safe_range_is_not_echoed() -> None:
 
 
 def test_an_integer_of_absurd_length() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert fault('{"a":' + '1' * 10_000_000 + '}').code is ErrorCode.INTEGER_RANGE
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize(
