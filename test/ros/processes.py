@@ -204,7 +204,7 @@ def start_sim_robot(
     process = StartedProcess(command, folder, name)
     try:
         process.wait_ready()
-    except RuntimeError:
+    except BaseException:
         if process.exit_status is None:
             process.kill()
         raise

@@ -106,7 +106,8 @@ def test_a_client_that_stops_reading_slows_nobody_down_and_hears_control_first(
     alone, beside = run(play())
     record_testsuite_property('bridge_share_alone', round(alone, 3))
     record_testsuite_property('bridge_share_beside_a_stalled_client', round(beside, 3))
-    assert beside > 0.9 * alone > 0.5  # the shares themselves are recorded
+    # The shares themselves are recorded; what came late is counted where it came.
+    assert beside > 0.9 * min(alone, 1.0) > 0.5
 
 
 def test_a_reset_connection_suspends_its_session_and_the_watchdog_stops_the_arm(

@@ -50,9 +50,13 @@ def test_f106_a_key_that_is_missing_another_s_or_expired_ends_the_start_with_2_a
         ({'cert': old_cert, 'key': old_key}, 'server.tls.cert: the certificate has expired'),
         ({'cert': cert}, "server.tls.key: 'key' is missing"),
     ]
+    started = []
     for number, (tls, says) in enumerate(cases):
-        config = tls_config(tmp_path, **tls)
-        bridge = BridgeProcess(tmp_path, f'bridge-{number}', config)
+        folder = tmp_path / f'{number}'
+        folder.mkdir()
+        config = tls_config(folder, **tls)
+        started.append((config, says, BridgeProcess(folder, f'bridge-{number}', config)))
+    for config, says, bridge in started:
         with pytest.raises(RuntimeError, match='ended with 2'):
             bridge.wait_ready()
         (line,) = [row for row in bridge.output.splitlines() if 'server.tls' in row]
