@@ -15,6 +15,7 @@ import threading
 
 from agent import Agent
 from bridge_cell import may_move, open_when_free, patient_config, RobotTap, set_moving
+from processes import SIM_ARM
 import pytest
 import secrets_written
 
@@ -41,7 +42,8 @@ class Host:
         self.world: wiring.World | None = None
         self.left: int | None = None
         self._ready = folder / 'ready.json'
-        config = patient_config(folder)
+        # A guardian guards who has its configuration, and its lease is what is tested then.
+        config = patient_config(folder) if guardian == 'off' else SIM_ARM
         self._arguments = ['--config', str(config), '--port', '0', '--guardian', guardian]
         self._arguments += ['--audit-directory', str(folder / 'audit')]
         self._arguments += ['--ready-file', str(self._ready)]
