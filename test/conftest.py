@@ -1,6 +1,7 @@
 """Owns what all tests share: what failed, how long each file took, and what a crash leaves."""
 
 from collections import Counter
+import gc
 import os
 from pathlib import Path
 import signal
@@ -9,6 +10,12 @@ from typing import Any
 import pytest
 
 WHY_CHARACTERS = 300
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector from looking again and again at what was imported, which stays."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -31,6 +31,7 @@ from awp_ros_bridge.engine.engine import Engine
 from awp_ros_bridge.engine.inputs import AuditChanged, ShutdownRequested
 from awp_ros_bridge.manifest import build, declare, manifest_hash, policy
 from awp_ros_bridge.process.shipped import shipped_config
+from awp_ros_bridge.process.wall_time import utc_text
 from awp_ros_bridge.ros.adapters.registry import registry
 from awp_ros_bridge.ros.diagnosis import ProcessReport
 from awp_ros_bridge.ros.encoders.registry import registry as encoders
@@ -315,4 +316,4 @@ def _limits(config: BridgeConfig) -> Limits:
 def _anchor(age_ns: int) -> str:
     """Return the wall time of a moment so many nanoseconds ago, RFC 3339 in UTC (AWP-CLK-002)."""
     then = datetime.now(UTC) - timedelta(microseconds=age_ns // 1000)
-    return then.isoformat(timespec='microseconds').replace('+00:00', 'Z')
+    return utc_text(then, 'microseconds')

@@ -17,6 +17,7 @@ from awp_ros_bridge.cli.token_place import (
     TokenFault,
 )
 from awp_ros_bridge.config import changing, ScopeName, TokenEntry, write_tokens
+from awp_ros_bridge.process.wall_time import utc_text
 from awp_ros_bridge.transport.credentials import digest_of, new_token
 
 SCOPES: tuple[ScopeName, ...] = get_args(ScopeName)
@@ -98,7 +99,7 @@ def _entry(args: argparse.Namespace, token: str) -> TokenEntry:
             sha256=digest_of(token).hex(),
             scopes=args.scopes,
             embodiments=args.embodiments or None,
-            made=datetime.now(UTC).isoformat(timespec='seconds').replace('+00:00', 'Z'),
+            made=utc_text(datetime.now(UTC), 'seconds'),
         )
     except ValueError:
         raise TokenFault(

@@ -8,14 +8,13 @@ from datetime import datetime, UTC
 import logging
 import time
 
+from awp_ros_bridge.process.wall_time import utc_text
 from awp_ros_bridge.ros.guardian_words import GuardedGoal, MS
-from awp_ros_bridge.ros.stop_report import StoppedGoal, StopReport
+from awp_ros_bridge.ros.stop_report import Reports, StoppedGoal, StopReport
 
 _LOG = logging.getLogger('awp_ros_bridge.guardian')
 
 MOST_STOPS = 8
-
-Reports = tuple[StopReport, ...]
 
 
 def now_utc() -> datetime:
@@ -39,7 +38,7 @@ class StopRecords:
     def begin(self, instance: str, silent_ms: int, goals: Iterable[GuardedGoal]) -> int:
         """Note a stop that begins now; return its number."""
         self._count += 1
-        at = now_utc().isoformat(timespec='milliseconds').replace('+00:00', 'Z')
+        at = utc_text(now_utc(), 'milliseconds')
         stopped = tuple(StoppedGoal(goal.goal_id, goal.server) for goal in goals)
         if len(self._records) >= MOST_STOPS:
             oldest = min(self._records)

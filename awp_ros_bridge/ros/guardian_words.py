@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from awp_ros_bridge.ros.stop_report import StopReport
+from awp_ros_bridge.ros.stop_report import as_text, StopReport
 
 MS = 1_000_000
 
@@ -116,13 +116,13 @@ class Beat:
         body = _unpack(data)
         try:
             return cls(
-                _text(body['instance']),
+                as_text(body['instance']),
                 int(body['seq']),
                 Kind(body['kind']),
-                _text(body['digest']),
+                as_text(body['digest']),
                 max(0, int(body['age_ms'])),
                 tuple(_goal(row) for row in body['goals']),
-                tuple(_text(topic) for topic in body['streams']),
+                tuple(as_text(topic) for topic in body['streams']),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise WordsUnreadable(f'no beat of a bridge: {error}') from error
@@ -185,13 +185,13 @@ class Alive:
         body = _unpack(data)
         try:
             bridges = {
-                _text(name): Guarded(int(seq), int(stops), _text(problem))
+                as_text(name): Guarded(int(seq), int(stops), as_text(problem))
                 for name, (seq, stops, problem) in body['bridges'].items()
             }
-            unreached = frozenset(_text(name) for name in body['unreached'])
+            unreached = frozenset(as_text(name) for name in body['unreached'])
             stopped = tuple(StopReport.from_row(row) for row in body['stopped'])
             is_ending = body['ending'] is True
-            return cls(_text(body['guardian']), bridges, is_ending, unreached, stopped)
+            return cls(as_text(body['guardian']), bridges, is_ending, unreached, stopped)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise WordsUnreadable(f'no answer of a guardian: {error}') from error
 
@@ -210,13 +210,7 @@ def _goal(row: Any) -> GuardedGoal:
     goal_id, server, is_answered = row
     if len(bytes.fromhex(goal_id)) != 16:
         raise ValueError(f'{goal_id!r} is no goal id')
-    return GuardedGoal(goal_id, _text(server), is_answered is True)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f'{value!r} is no text')
-    return value
+    return GuardedGoal(goal_id, as_text(server), is_answered is True)
 
 
 def _pack(body: dict[str, Any]) -> bytes:

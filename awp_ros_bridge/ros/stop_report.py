@@ -9,6 +9,17 @@ from typing import Any
 RECENT_S = 600
 
 
+def as_text(value: Any) -> str:
+    """
+    Return a field of a message that is a text.
+
+    :raises TypeError: it is none
+    """
+    if not isinstance(value, str):
+        raise TypeError(f'{value!r} is no text')
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class StoppedGoal:
     """
@@ -97,24 +108,21 @@ class StopReport:
         number, instance, at, age_s, silent_ms, goals, steps_left, failed_steps = row
         return cls(
             int(number),
-            _text(instance),
-            _text(at),
+            as_text(instance),
+            as_text(at),
             int(age_s),
             int(silent_ms),
             tuple(_goal(each) for each in goals),
             int(steps_left),
-            tuple(_text(each) for each in failed_steps),
+            tuple(as_text(each) for each in failed_steps),
         )
+
+
+Reports = tuple[StopReport, ...]
 
 
 def _goal(row: Sequence[Any]) -> StoppedGoal:
     goal_id, server, is_confirmed, how = row
     if is_confirmed is not None and not isinstance(is_confirmed, bool):
         raise TypeError(f'{is_confirmed!r} tells nothing')
-    return StoppedGoal(_text(goal_id), _text(server), is_confirmed, _text(how))
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f'{value!r} is no text')
-    return value
+    return StoppedGoal(as_text(goal_id), as_text(server), is_confirmed, as_text(how))

@@ -11,13 +11,11 @@ from collections.abc import Iterable
 import logging
 
 from awp_ros_bridge.ros.diagnosis import Diagnosis, Level
-from awp_ros_bridge.ros.stop_report import RECENT_S, StopReport
+from awp_ros_bridge.ros.stop_report import RECENT_S, Reports, StopReport
 
 _LOG = logging.getLogger(__name__)
 
 MOST_GUARDIANS = 8
-
-Reports = tuple[StopReport, ...]
 
 
 class ToldStops:

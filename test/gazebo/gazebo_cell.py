@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, ExitStack, suppress
-from functools import partial
-import itertools
 from pathlib import Path
 import sys
 from typing import Any
 
 from agent import Agent
-from bridge_cell import as_soon_as_possible, Cell, may_move, patient_config, STATE_CHANNELS
+from bridge_cell import Cell, completed, patient_config, STATE_CHANNELS
 from patience import run
 from processes import BridgeProcess, GuardianProcess, SIM_ARM, StartedProcess
 import yaml
@@ -60,15 +58,7 @@ class Cells:
 
 async def arrive(agent: Agent, name: str, kind: str, params: Json) -> None:
     """Carry an action out, again where a busy machine made the bridge stop the robot."""
-    for number in itertools.count():
-        action_id = f'{name}-{number}'
-        await as_soon_as_possible(partial(agent.submit, action_id, kind, params))
-        said = await agent.status(action_id)
-        if said['state'] == 'completed':
-            return
-        assert said['reason'] in _STOPPED, said
-        assert number < 5, said
-        await may_move(agent)
+    await completed(agent, name, kind, params, tries=6, spoiled=_STOPPED)
 
 
 def _has_ended(cell: Cell) -> bool:

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +24,7 @@ from typing import Any, Self, TypeVar
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from agent import Agent
 from agent_words import payload, Refused, TERMINAL, to_pose
-from patience import until
+from patience import until, WAIT_S
 from processes import (
     BridgeProcess,
     GuardianProcess,
@@ -340,11 +348,17 @@ async def open_when_free(agent: Agent, embodiment: str, **more: Any) -> None:
 
 
 async def completed(
-    agent: Agent, action_id: str, kind: str, params: Json, tries: int = _TRIES
+    agent: Agent,
+    action_id: str,
+    kind: str,
+    params: Json,
+    tries: int = _TRIES,
+    spoiled: Collection[str] = _NOT_YET,
 ) -> None:
     """
     Have an action completed that is not what is tested, which a busy machine may spoil at first.
 
+    :param spoiled: the reasons with which it may fail then.
     :raises AssertionError: it failed for another reason, or again and again
     """
     said: Json = {}
@@ -354,7 +368,7 @@ async def completed(
         said = await agent.status(name)
         if said['state'] == 'completed':
             return
-        assert said['reason'] in _NOT_YET, said
+        assert said['reason'] in spoiled, said
     raise AssertionError(said)
 
 
@@ -443,7 +457,7 @@ def tapped(peer: RosPeer, namespace: str = '') -> Iterator[RobotTap]:
     reset(peer)
     with RobotTap(namespace) as opened:
         # A robot in physics is put back a moment after it said so, and swings for another.
-        peer.wait_until(lambda: opened.rests_at_home, 20.0, 'joint states, at rest at home')
+        peer.wait_until(lambda: opened.rests_at_home, WAIT_S, 'joint states, at rest at home')
         yield opened
     reset(peer)
 

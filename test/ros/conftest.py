@@ -35,13 +35,6 @@ def _ended() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope='session', autouse=True)
-def _imported() -> None:
-    """Spare the collections of garbage below what the imports have made."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def _collected() -> Iterator[None]:
     """Collect what a test let go of: contexts lie in cycles, and their participants talk on."""

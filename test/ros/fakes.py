@@ -8,6 +8,7 @@ import threading
 import time
 from typing import Any, ClassVar, Self
 
+from patience import WAIT_S
 import rclpy
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.context import Context
@@ -31,7 +32,7 @@ LATCHED = QoSProfile(
 
 
 def eventually(
-    condition: Callable[[], Any], what: str = 'a condition', timeout_s: float = 20.0
+    condition: Callable[[], Any], what: str = 'a condition', timeout_s: float = WAIT_S
 ) -> Any:
     """Wait until a condition is true and return its value."""
     ends_s = time.monotonic() + timeout_s

@@ -10,6 +10,7 @@ import time
 from typing import Any, TypeVar
 
 from fakes import context, eventually, FibonacciAdapter, MeasuredAdapter
+from patience import WAIT_S
 from safety_input_words import e_stop
 
 from awp_ros_bridge.config import BridgeConfig
@@ -137,11 +138,11 @@ class Rig:
             heard: list[Any] = [each for each, _ in self.heard]
         return [each for each in heard if _matches(each, kind, fields)]
 
-    def wait(self, kind: type[T], timeout_s: float = 20.0, **fields: Any) -> T:
+    def wait(self, kind: type[T], timeout_s: float = WAIT_S, **fields: Any) -> T:
         """Wait for the first input of a kind with these field values."""
         return self.wait_timed(kind, timeout_s, **fields)[0]
 
-    def wait_timed(self, kind: type[T], timeout_s: float = 20.0, **fields: Any) -> tuple[T, int]:
+    def wait_timed(self, kind: type[T], timeout_s: float = WAIT_S, **fields: Any) -> tuple[T, int]:
         """Wait likewise and return the steady time of arrival too."""
 
         def found() -> tuple[T, int] | None:
@@ -220,7 +221,7 @@ class Rig:
         """Cancel a goal."""
         self.gateway.apply(CancelGoal(goal_id, 'arm', 'move'))
 
-    def ended(self, goal_id: str, timeout_s: float = 20.0) -> GoalEnded:
+    def ended(self, goal_id: str, timeout_s: float = WAIT_S) -> GoalEnded:
         """Wait for a goal's end."""
         return self.wait(GoalEnded, timeout_s, goal_id=goal_id)
 
@@ -242,7 +243,7 @@ class Rig:
         self.gateway.apply(AwaitRest(ticket, 'arm', 'arm'))
         return ticket
 
-    def rested(self, ticket: int, timeout_s: float = 20.0) -> RestReached:
+    def rested(self, ticket: int, timeout_s: float = WAIT_S) -> RestReached:
         """Wait for rest."""
         return self.wait(RestReached, timeout_s, ticket=ticket)
 

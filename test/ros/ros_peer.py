@@ -5,6 +5,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
+from patience import WAIT_S
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
@@ -43,7 +44,7 @@ class RosPeer:
         self.node.destroy_node()
 
     def wait_until(
-        self, condition: Callable[[], object], timeout_s: float = 20.0, what: str = 'a condition'
+        self, condition: Callable[[], object], timeout_s: float = WAIT_S, what: str = 'a condition'
     ) -> float:
         """
         Turn until a condition is true.
@@ -64,7 +65,7 @@ class RosPeer:
         while time.monotonic() < end_s:
             self._executor.spin_once(max(0.0, min(0.02, end_s - time.monotonic())))
 
-    def wait_for(self, future: Any, timeout_s: float = 20.0, what: str = 'an answer') -> Any:
+    def wait_for(self, future: Any, timeout_s: float = WAIT_S, what: str = 'an answer') -> Any:
         """Turn until a future is done and give its result."""
         self.wait_until(future.done, timeout_s, what)
         return future.result()
@@ -74,14 +75,14 @@ class RosPeer:
         return Listener(self, message_type, topic, qos)
 
     def call(
-        self, service_type: Any, name: str, request: Any = None, timeout_s: float = 20.0
+        self, service_type: Any, name: str, request: Any = None, timeout_s: float = WAIT_S
     ) -> Any:
         """Call a service and give its response."""
         future = self.send_request(service_type, name, request, timeout_s)
         return self.wait_for(future, timeout_s, f'the response of {name}')
 
     def send_request(
-        self, service_type: Any, name: str, request: Any = None, timeout_s: float = 20.0
+        self, service_type: Any, name: str, request: Any = None, timeout_s: float = WAIT_S
     ) -> Any:
         """Call a service that is there and give the future of its response."""
         client = self._service_clients.get(name)
@@ -95,10 +96,12 @@ class RosPeer:
         client = self._action_clients.get(name)
         if client is None:
             client = self._action_clients[name] = ActionClient(self.node, action_type, name)
-        self.wait_until(client.server_is_ready, 20.0, f'action server {name}')
+        self.wait_until(client.server_is_ready, WAIT_S, f'action server {name}')
         return client
 
-    def send_goal(self, action_type: Any, name: str, goal: Any, timeout_s: float = 20.0) -> 'Goal':
+    def send_goal(
+        self, action_type: Any, name: str, goal: Any, timeout_s: float = WAIT_S
+    ) -> 'Goal':
         """Send a goal and wait for the answer, whichever it is."""
         return Goal(self, self.action_client(action_type, name), goal, timeout_s)
 
@@ -121,7 +124,7 @@ class Listener:
         """Give the newest message."""
         return self.messages[-1]
 
-    def wait_next(self, timeout_s: float = 20.0) -> Any:
+    def wait_next(self, timeout_s: float = WAIT_S) -> Any:
         """Wait for one more message and give it; one that has a stamp is newer than the call."""
         count, called_ns = len(self.messages), time.time_ns()
 
@@ -139,7 +142,7 @@ class Listener:
         self.messages.clear()
         self.arrivals_s.clear()
 
-    def wait_silent(self, timeout_s: float = 20.0) -> None:
+    def wait_silent(self, timeout_s: float = WAIT_S) -> None:
         """Wait until nothing is heard any more, and forget what was heard on the way."""
         ends_s = time.monotonic() + timeout_s
         while self.messages:
@@ -189,12 +192,12 @@ class Goal:
         """Tell whether its result has arrived."""
         return self._ended is not None and bool(self._ended.done())
 
-    def wait_result(self, timeout_s: float = 20.0) -> Any:
+    def wait_result(self, timeout_s: float = WAIT_S) -> Any:
         """Wait for the result; gives an object with ``status`` and ``result``."""
         assert self._ended is not None, 'the goal was rejected'
         return self._peer.wait_for(self._ended, timeout_s, 'the result of a goal')
 
-    def cancel(self, timeout_s: float = 20.0) -> Any:
+    def cancel(self, timeout_s: float = WAIT_S) -> Any:
         """Ask for its end and give the response."""
         return self._peer.wait_for(self.handle.cancel_goal_async(), timeout_s, 'a cancel response')
 

@@ -10,6 +10,7 @@ from control_msgs.action import (
 )
 from control_msgs.msg import MotionArgument, MotionPrimitive
 from geometry_msgs.msg import PoseStamped
+from patience import WAIT_S
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import SetParameters
 from ros_peer import Goal, Listener, RosPeer
@@ -150,7 +151,7 @@ def braked_s(joint_states: Listener) -> float:
     return moved_s[-1] - moved_s[0] if moved_s else 0.0
 
 
-def wait_at_rest(peer: RosPeer, joint_states: Listener, timeout_s: float = 20.0) -> float:
+def wait_at_rest(peer: RosPeer, joint_states: Listener, timeout_s: float = WAIT_S) -> float:
     """Wait until the arm rests; return how long it took."""
     joint_states.wait_next()
     return peer.wait_until(

@@ -1,21 +1,14 @@
-"""Judges every world of the engine's tests when its test is over; spares the collector work."""
+"""Judges every world of the engine's tests when its test is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-import gc
 from pathlib import Path
 import sys
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-def pytest_collection_finish() -> None:
-    """Keep the collector from looking again and again at what was imported, which stays."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
